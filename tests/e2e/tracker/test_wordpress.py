@@ -61,6 +61,15 @@ echo json_encode( apply_filters( 'woocommerce_loop_add_to_cart_args', $loop, $pr
 """
 
 
+REQUEST = """
+add_action( 'requests-requests.before_request', function ( $u, $h, $d, $t, $options ) {
+	$names = array( 'blocking', 'timeout', 'connect_timeout' );
+	echo json_encode( array_intersect_key( $options, array_flip( $names ) ) );
+}, 20, 5 );
+do_action( 'headrace_track', 'sent', array(), array( 'path' => '/request/' ) );
+"""
+
+
 class Shop(NamedTuple):
     """A site with the plugin, and the service and website to which it sends."""
 
@@ -194,6 +203,7 @@ def test_comments_are_events_that_are_stored_once(shop: Shop, chromium: Tab) -> 
 
 def test_comments_are_stored_later_where_the_service_is_away(shop: Shop) -> None:
     shop.publish("outage")
+    assert shop.repeat() == 0
     shop.service.kill()
     shop.site.run_in_site(COMMENT, "outage", "1")
     shop.site.run_in_site(COMMENT, "outage", "spam")
@@ -212,3 +222,10 @@ def test_orders_are_stored_once_with_the_browser_of_their_customer(shop: Shop) -
     assert shop.rows("value", "currency", "browser_name", path="") == [
         ("order_paid", 49.5, "EUR", "Firefox")
     ]
+
+
+def test_visitors_wait_a_second_at_most_where_the_service_does_not_answer(shop: Shop) -> None:
+    options = json.loads(shop.site.run_in_site(REQUEST))
+    assert options == {"blocking": False, "timeout": 1, "connect_timeout": 1}
+    assert shop.repeat() == 0
+    assert shop.rows(path="/request/") == [("sent",)]
