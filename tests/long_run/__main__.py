@@ -9,14 +9,12 @@ what it has found so far.
 """
 
 import argparse
-import queue
 import signal
 import sys
 import time
-from contextlib import suppress
 from typing import Final, NoReturn
 
-from tests.long_run.processes import running_workers
+from tests.long_run.processes import Workers
 from tests.long_run.rounds import Report, RoundName, parse_round, run_round
 from tests.long_run.stores import STORES
 from tests.long_run.texts import description_of, progress_of, summary_of
@@ -51,24 +49,29 @@ def _run(given: argparse.Namespace) -> Report:
     started_s = shown_s = time.monotonic()
     end_s = started_s + given.minutes * 60
     whole = Report()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    running = running_workers(given.store, given.processes)
-    with suppress(KeyboardInterrupt), running as (workers, reports):
+    workers = Workers(given.store, given.processes)
+    try:
         while whole.pairs < given.pairs and time.monotonic() < end_s:
-            try:
-                one = reports.get(timeout=1)
-            except queue.Empty:
-                if all(worker.is_alive() for worker in workers):
-                    continue
-                raise SystemExit("a process has ended") from None
-            whole.add(one)
-            for difference in one.differences:
-                _say(description_of(difference, given.store))
+            _add(whole, workers.take(1), given.store)
             if time.monotonic() - shown_s > _PROGRESS_S:
                 shown_s = time.monotonic()
                 _say(progress_of(whole, shown_s - started_s))
+    except KeyboardInterrupt:
+        _say("interrupted")
+    finally:
+        for report in workers.end():
+            _add(whole, report, given.store)
     _say(progress_of(whole, time.monotonic() - started_s))
     return whole
+
+
+def _add(whole: Report, report: Report | None, store: str) -> None:
+    if report is not None:
+        whole.add(report)
+        for difference in report.differences:
+            _say(description_of(difference, store))
 
 
 def _finish(report: Report) -> NoReturn:

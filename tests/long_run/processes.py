@@ -3,54 +3,64 @@
 import multiprocessing
 import queue
 import signal
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import suppress
 from typing import Any, Final, NoReturn
 
-from tests.long_run.rounds import new_rounds, run_round
+from tests.long_run.rounds import Report, new_rounds, run_round
 from tests.long_run.stores import STORES
 
 _SPAWN: Final = multiprocessing.get_context("spawn")
 """A process that has imported chDB must not fork."""
 
-Reports = Any
+_Reports = Any
 """A queue of the reports of single rounds; its class has no type that can be written down."""
 
 
-@contextmanager
-def running_workers(store: str, count: int) -> Generator[tuple[list[Any], Reports]]:
-    """Start processes that put reports in a queue; they end when the current round does."""
-    reports, ending = _SPAWN.Queue(), _SPAWN.Event()
-    workers = [_SPAWN.Process(target=_work, args=(store, reports, ending)) for _ in range(count)]
-    for worker in workers:
-        worker.start()
-    try:
-        yield workers, reports
-    finally:
-        ending.set()
-        reports.cancel_join_thread()
-        while any(worker.is_alive() for worker in workers):
-            _take_all(reports)  # a process ends when its reports are taken
-        for worker in workers:
-            worker.join()
+class Workers:
+    """Processes that run new rounds until `end`."""
+
+    def __init__(self, store: str, count: int) -> None:
+        self._reports: _Reports = _SPAWN.Queue()
+        self._ending = _SPAWN.Event()
+        arguments = (store, self._reports, self._ending)
+        self._processes = [_SPAWN.Process(target=_work, args=arguments) for _ in range(count)]
+        for process in self._processes:
+            process.start()
+
+    def take(self, timeout_s: float) -> Report | None:
+        """Return the report of a round, or none if none ends in this time.
+
+        Raises `RuntimeError` when a process has ended.
+        """
+        try:
+            report: Report = self._reports.get(timeout=timeout_s)
+        except queue.Empty:
+            if not all(process.is_alive() for process in self._processes):
+                raise RuntimeError("a process has ended") from None
+            return None
+        return report
+
+    def end(self) -> list[Report]:
+        """End the processes after the query that each runs; return the reports not yet taken."""
+        self._ending.set()
+        last: list[Report] = []
+        while any(process.is_alive() for process in self._processes):
+            with suppress(queue.Empty):  # a process ends when its reports are taken
+                last.append(self._reports.get(timeout=0.1))
+        with suppress(queue.Empty):
+            while True:
+                last.append(self._reports.get(timeout=0.1))
+        return last
 
 
-def _take_all(reports: Reports) -> None:
-    try:
-        while True:
-            reports.get(timeout=0.1)
-    except queue.Empty:
-        return
-
-
-def _work(store: str, reports: Reports, ending: Any) -> None:
+def _work(store: str, reports: _Reports, ending: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the round
     signal.signal(signal.SIGTERM, _end)  # so that servers are ended
     with STORES[store]() as tables:
         for name in new_rounds():
             if ending.is_set():
                 return
-            reports.put(run_round(name, tables))
+            reports.put(run_round(name, tables, ending.is_set))
 
 
 def _end(_signal: int, _frame: object) -> NoReturn:

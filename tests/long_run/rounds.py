@@ -101,14 +101,21 @@ def parse_round(text: str) -> RoundName:
     return RoundName(kinds[name], int(seed))
 
 
-def run_round(name: RoundName, tables: Tables) -> Report:
-    """Store the data set of a round in empty tables, compare its queries, and empty them."""
+def run_round(
+    name: RoundName, tables: Tables, is_ending: Callable[[], bool] = lambda: False
+) -> Report:
+    """Store the data set of a round in empty tables, compare its queries, and empty them.
+
+    Once `is_ending` returns true, no more of them are run.
+    """
     random_source = SeededRandom(name.seed)
     stored = name.kind.draw(random_source)
     insert(tables, stored)
     report = Report(rounds=1)
     for area, count in name.kind.areas:
         for number in range(count):
+            if is_ending():
+                break
             case = area.draw(random_source, stored)
             _compare(
                 report, _Pair(area, case, tables, remaining(stored, case.cutoffs)), name, number

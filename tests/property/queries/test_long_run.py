@@ -1,5 +1,9 @@
 """A long run compares every area, and reports a difference with what repeats it."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from testing.chdb import FreshStore
@@ -10,6 +14,7 @@ from tests.property.generators.chances import SeededRandom
 from tests.property.generators.query_parts import DRAWN_PARTS, draw_body_with, parts_of
 from tests.property.queries import test_results_in_process as custom
 
+PROJECT = Path(__file__).parents[3]
 FEW = 2
 
 
@@ -32,6 +37,29 @@ def test_round_compares_each_of_its_areas_and_leaves_no_rows(
     }
     assert report.differences == []
     assert chdb_store.rows("SELECT count() FROM events") == [[0]]
+
+
+def test_round_stops_between_queries_when_the_run_ends(chdb_store: FreshStore) -> None:
+    endings = iter((False, False, False, True))
+
+    report = run_round(RoundName(few_of(DATA_KINDS[0]), 5), chdb_store, lambda: next(endings, True))
+
+    assert {name: tally.pairs for name, tally in report.areas.items()} == {
+        "custom": FEW,
+        "daily rows": 1,
+    }
+
+
+@pytest.mark.slow
+def test_command_ends_with_the_pairs_of_its_processes() -> None:
+    command = (sys.executable, "-m", "tests.long_run", "--pairs", "1", "--processes", "2")
+
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True)
+
+    assert done.stderr == ""
+    assert "pairs, " in done.stdout
+    assert ", 0 differences (" in done.stdout
+    assert "gave rows" in done.stdout
 
 
 def test_wrong_result_is_a_difference_that_its_round_repeats(

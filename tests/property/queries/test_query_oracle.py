@@ -18,7 +18,7 @@ from tests.property.generators.query_data import GOOGLEBOT, Item, data_sets
 from tests.property.generators.shrink import minimize
 
 PAIRS = int(os.environ.get("HEADRACE_TEST_ORACLE_PAIRS", "400"))
-"""The number of compared queries, at about 20 ms each; 100,000 take about half an hour."""
+"""The number of compared queries; `make oracle` compares many more, without HTTP."""
 
 QUERIES_A_DATA_SET = 40
 ENDPOINTS = {"events": "/track", "performance": "/vitals", "errors": "/errors"}
