@@ -7,6 +7,7 @@ with it at the end.
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
@@ -18,12 +19,19 @@ _KINDS = {
     "cluster": _SERVERS,
     "shards": _SERVERS,
     "replicas": _REPLICAS,
+    "test_clickhouse": _SERVERS,
+    "test_clickhouse_encryption": _SERVERS,
+    "test_clickhouse_export": _SERVERS,
     "test_clickhouse_replicas": _REPLICAS,
     "test_clickhouse_servers": _SERVERS,
-    "test_clickhouse_export": _SERVERS,
-    "test_clickhouse": _SERVERS,
+    "test_erasures_of_machines": _SERVERS,
+    "test_migrate_store": _REPLICAS,
+    "test_store_copy": _REPLICAS,
 }
 """Kinds of servers by a parameter of the test or by its module. What is missing here costs time."""
+
+_WITH_SERVERS_OF_THEIR_OWN = ("e2e", "property")
+"""Suites long enough for that: servers without replicas start in a few seconds."""
 
 _LONGEST_FIRST = ("e2e", "property", "contract")
 _PARTS = re.compile(r"[\[\]/.:-]+")
@@ -37,11 +45,14 @@ class ServersScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has
 
 
 def scope_of(nodeid: str) -> str:
-    """Return the kind of servers that a test runs on, or its module."""
+    """Return the servers that a test runs on, or its module."""
     module, _, test = nodeid.partition("::")
     _, _, parameters = test.partition("[")
-    words = (*_PARTS.split(parameters), *_PARTS.split(module))
-    return next((_KINDS[word] for word in words if word in _KINDS), module)
+    words = (*_PARTS.split(parameters), PurePosixPath(module).stem)
+    kind = next((_KINDS[word] for word in words if word in _KINDS), None)
+    if kind == _SERVERS and _suite_of(nodeid) in _WITH_SERVERS_OF_THEIR_OWN:
+        return f"{kind} of {_suite_of(nodeid)}"
+    return kind or module
 
 
 def in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
@@ -49,8 +60,16 @@ def in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     return sorted(items, key=lambda item: _rank(item.nodeid))
 
 
+def _suite_of(nodeid: str) -> str:
+    return nodeid.split("/")[1]
+
+
 def _rank(nodeid: str) -> int:
-    if scope_of(nodeid) in _KINDS.values():
+    """Return the place of a test: replicas take longest, then other servers, then by suite."""
+    scope = scope_of(nodeid)
+    if scope == _REPLICAS:
+        return -2
+    if scope.startswith(_SERVERS):
         return -1
-    suite = nodeid.split("/")[1]
+    suite = _suite_of(nodeid)
     return _LONGEST_FIRST.index(suite) if suite in _LONGEST_FIRST else len(_LONGEST_FIRST)

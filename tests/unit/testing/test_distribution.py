@@ -16,7 +16,13 @@ MODULE = "tests/contract/store/test_store.py"
         (f"{MODULE}::test_rows[embedded-a server]", MODULE),
         (f"{MODULE}::test_replicas", MODULE),
         ("tests/contract/store/clickhouse/test_clickhouse_replicas.py::test_rows", "replicas"),
-        ("tests/e2e/cluster/test_clickhouse.py::test_rows[a]", "servers"),
+        ("tests/e2e/cluster/test_clickhouse.py::test_rows[a]", "servers of e2e"),
+        ("tests/property/queries/test_rows.py::test_rows[server]", "servers of property"),
+        ("tests/e2e/cluster/test_migrate_store.py::test_rows", "replicas"),
+        (
+            "tests/contract/http/server/test_half_close.py::test_rows",
+            "tests/contract/http/server/test_half_close.py",
+        ),
     ],
 )
 def test_tests_over_the_same_servers_have_one_scope(nodeid: str, scope: str) -> None:
