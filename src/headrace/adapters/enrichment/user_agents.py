@@ -132,11 +132,13 @@ _DEVICE_BY_SYSTEM: Mapping[str, str] = {
 class UapUserAgentParser:
     """The `UserAgentParser` port: about 100 µs for a new text, under 1 µs for a remembered one.
 
-    Making one takes about 0.2 s and 25 MB. Safe to use from any thread.
+    Making one takes about 0.06 s and 10 MB. Safe to use from any thread.
     """
 
     def __init__(self, *, cache_size: int = _CACHE_SIZE) -> None:
-        self._resolve = Resolver(load_lazy_builtins())
+        browsers, systems, _ = load_lazy_builtins()
+        # Most of the patterns are of devices, which `_DEVICES` tells without them.
+        self._resolve = Resolver((browsers, systems, []))
         self._cached_parse = functools.lru_cache(cache_size)(self._parse)
 
     def parse(self, user_agent: str) -> UserAgentInfo:
