@@ -80,7 +80,11 @@ class JsonLineDecoder:
         """Return the item. Raises `InvalidLine`."""
         if len(line) > MAX_LINE_BYTES:
             raise InvalidLine(_TOO_LONG)
-        if is_utf8(line) and not contains_nul(line) and not exceeds_depth(line, MAX_NESTING):
+        if (
+            (line.isascii() or is_utf8(line))  # most lines pass without a call
+            and not (b"\\u" in line and contains_nul(line))
+            and not exceeds_depth(line, MAX_NESTING)
+        ):
             try:
                 return self._decode(line)
             except DECODE_ERRORS:

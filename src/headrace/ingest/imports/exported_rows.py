@@ -6,6 +6,8 @@ from properties) is derived from the row again, with the same result.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache, partial
+from itertools import compress
 from operator import attrgetter
 from typing import Annotated, Any, Final
 
@@ -36,6 +38,7 @@ _WIRE_ITEMS: Mapping[EventKind, type[Struct]] = {
     EventKind.ERRORS: ErrorReport,
 }
 _WIRE_NAMES: Mapping[str, str] = {"event_name": "name"}
+_VISITOR_CACHE_SIZE: Final = 65_536
 _IGNORED = frozenset({"website_id"})
 _encode_json = msgspec.json.Encoder().encode
 
@@ -143,21 +146,23 @@ class ExportedRowDecoder:
 
     def decode(self, chunk: LineChunk, *, now_ms: int) -> DecodedChunk:
         """Return the items of a chunk; see `ChunkDecoder`. Empty lines are skipped."""
-        return decode_lines(chunk, lambda line: self._item(line, now_ms))
+        return decode_lines(chunk, partial(self._item, now_ms))
 
-    def _item(self, line: bytes, now_ms: int) -> ImportItem | None:
+    def _item(self, now_ms: int, line: bytes) -> ImportItem | None:
         if not line or line.isspace():
             return None
         row = self._decoder.decode(line)
         try:
             row_id, time_ms = _check_id(row.id), _check_time(row.time)
             received_ms = _check_time(row.received_at) if self._has_receipt else now_ms
-            _check_boolean(row.is_bot)
+            if type(row.is_bot) is not bool:
+                _check_boolean(row.is_bot)
         except ValueError as error:
             raise InvalidLine(self._decoder.errors(line)) from error
-        if max(time_ms, received_ms) > now_ms + MILLISECONDS_PER_DAY:
+        latest_ms = now_ms + MILLISECONDS_PER_DAY
+        if time_ms > latest_ms or received_ms > latest_ms:
             raise InvalidLine(f"time and received_at {IN_THE_FUTURE}")
-        if receipt_time_ms(row_id) > now_ms + MILLISECONDS_PER_DAY:
+        if receipt_time_ms(row_id) > latest_ms:
             raise InvalidLine(f"the time in id {IN_THE_FUTURE}")
         return ImportItem(
             time_ms, row_id, received_ms, self._convert(row, self._website_id, time_ms)
@@ -165,7 +170,8 @@ class ExportedRowDecoder:
 
 
 def _event(row: Any, website_id: str, time_ms: int) -> tuple[Any, ...]:  # noqa: ANN401 - as read
-    promoted = {name: text for name, text in zip(_TEXTS, _read_texts(row), strict=False) if text}
+    texts = _read_texts(row)
+    promoted: dict[str, Any] = dict(compress(zip(_TEXTS, texts, strict=False), texts))
     numbers = _read_numbers(row)
     if numbers != _NO_NUMBERS:
         present = zip(_NUMBERS, numbers, strict=False)
@@ -224,7 +230,12 @@ def _error(row: Any, website_id: str, time_ms: int) -> ErrorEvent:  # noqa: ANN4
 
 
 def _visitor(row: Any) -> Visitor:  # noqa: ANN401 - as read
-    return _make_visitor(*[text or "" for text in _read_visitor_texts(row)], row.is_bot)
+    return _visitor_of(_read_visitor_texts(row), is_bot=row.is_bot)
+
+
+@lru_cache(_VISITOR_CACHE_SIZE)
+def _visitor_of(texts: tuple[str | None, ...], *, is_bot: bool) -> Visitor:
+    return _make_visitor(*[text or "" for text in texts], is_bot)
 
 
 _CONVERTERS: Mapping[EventKind, Callable[[Any, str, int], Any]] = {

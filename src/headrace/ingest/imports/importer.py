@@ -1,14 +1,19 @@
 """The import: decoded chunks become records of the log, without the rows that exist already.
 
-A chunk is decoded while the store loads the one before. Then the store is asked which of its rows
-exist: it has everything that was appended, so a second run, or the run after a crash, stores
-nothing twice, however long ago the first one was.
+The store is asked which rows of a chunk exist: it has everything that was appended before, but for
+the last rows, whose ids are known. So a second run, or the run after a crash, stores nothing twice,
+however long ago the first one was. Rows are appended while the store loads the ones before: chunks
+form a window, because the store keeps many small parts at a higher cost than a large one.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from typing import Final
+
+import msgspec
+from msgspec import Struct
 
 from headrace.base.clock import Clock
 from headrace.base.errors import LogUnavailable
@@ -29,6 +34,12 @@ from headrace.ports.rows.imports import ImportStore
 
 RECORD_ITEMS: Final = 4096
 """Items of one record: a record is read as a whole, and one of a request has at most 10,000."""
+
+WINDOW_ROWS: Final = 50_000
+"""Rows that are loaded together. Two windows are appended and not yet loaded at a time."""
+
+_WINDOWS_PER_TURN: Final = 4
+"""Then all rows are loaded, and exports and erasures that wait have their turn."""
 
 Importing = Callable[[WebsiteId], AbstractAsyncContextManager[object]]
 """Waits until rows may be stored in a website."""
@@ -57,6 +68,7 @@ class Importer:
         without_erased: WithoutErased = lambda items: items,
         importing: Importing = nullcontext,
         retry_pauses_s: Sequence[float] = _RETRY_PAUSES_S,
+        window_rows: int = WINDOW_ROWS,
     ) -> None:
         self._request = request
         self._log = log
@@ -65,26 +77,65 @@ class Importer:
         self._without_erased = without_erased
         self._importing = importing
         self._retry_pauses_s = retry_pauses_s
+        self._window_rows = window_rows
         self.totals = ImportTotals()
 
     async def run(self, chunks: AsyncIterator[DecodedChunk]) -> AsyncIterator[DecodedChunk]:
         """Import chunks; return each when its rows are in the store, and `totals` include it.
 
+        It is returned without its items.
+
         Raises `Unavailable` and `DurabilityUnknown`; what was returned until then is stored, and
         running the import again is safe.
         """
         await self._store.wait_stored()  # what an import that was killed has appended
-        async for chunk in chunks:
-            unexpired = self._without_expired(chunk.items)
+        remaining = aiter(chunks)
+        chunk = await anext(remaining, None)
+        while chunk is not None:
             async with self._importing(self._request.website_id):
-                kept = await asyncio.to_thread(self._without_erased, unexpired)
-                fresh = await self._without_known(kept)
-                if fresh and not self._request.is_dry_run:
-                    for record in self._records(fresh):
-                        await self._append(record)
-                    await self._store.wait_stored()
-            self._count(chunk, len(unexpired), kept=len(kept), stored=len(fresh))
-            yield chunk
+                loading, filling = _Window(), _Window()
+                try:
+                    for _ in range(_WINDOWS_PER_TURN):
+                        while chunk is not None and filling.rows < self._window_rows:
+                            await self._add(chunk, filling, loading.ids)
+                            chunk = await anext(remaining, None)
+                        await loading.stored()
+                        for stored in self._finish(loading):
+                            yield stored
+                        loading, filling = filling, _Window()
+                        loading.start(self._store)
+                    await loading.stored()
+                finally:
+                    loading.cancel()
+                for stored in self._finish(loading):
+                    yield stored
+
+    async def _add(
+        self, chunk: DecodedChunk, window: "_Window", loading: AbstractSet[bytes]
+    ) -> None:
+        """Append the rows of a chunk that do not exist, neither stored nor in the windows."""
+        unexpired = self._without_expired(chunk.items)
+        kept = await asyncio.to_thread(self._without_erased, unexpired)
+        fresh = await self._without_known(kept, loading, window.ids)
+        if fresh and not self._request.is_dry_run:
+            for record in self._records(fresh):
+                await self._append(record)
+            window.ids.update([item.row_id for item in fresh])
+        window.chunks.append(
+            _Appended(
+                chunk=msgspec.structs.replace(chunk, items=()),
+                items=len(chunk.items),
+                unexpired=len(unexpired),
+                kept=len(kept),
+                stored=len(fresh),
+            )
+        )
+
+    def _finish(self, window: "_Window") -> Iterator[DecodedChunk]:
+        """Return the chunks of a window that is loaded, each once it is counted."""
+        for appended in window.chunks:
+            self._count(appended)
+            yield appended.chunk
 
     def _without_expired(self, items: Sequence[ImportItem]) -> Sequence[ImportItem]:
         cutoff_ms = self._request.cutoff_ms
@@ -92,9 +143,15 @@ class Importer:
             return items
         return [item for item in items if item.time_ms >= cutoff_ms]
 
-    async def _without_known(self, items: Sequence[ImportItem]) -> list[ImportItem]:
+    async def _without_known(
+        self, items: Sequence[ImportItem], *appended: AbstractSet[bytes]
+    ) -> Sequence[ImportItem]:
         known = await self._store.known_ids(items)
         distinct = {item.row_id: item for item in reversed(items)}  # the first of equal ones wins
+        for ids in appended:
+            known |= distinct.keys() & ids
+        if len(distinct) == len(items) and not known:
+            return items
         return [
             item for item in items if item.row_id not in known and distinct[item.row_id] is item
         ]
@@ -113,15 +170,58 @@ class Importer:
             await asyncio.sleep(pause_s)
         await self._log.append(record)
 
-    def _count(self, chunk: DecodedChunk, unexpired: int, *, kept: int, stored: int) -> None:
-        totals = self.totals
+    def _count(self, appended: "_Appended") -> None:
+        totals, chunk = self.totals, appended.chunk
         totals.lines += chunk.lines
-        totals.stored += stored
-        totals.repeated += kept - stored
-        totals.expired += len(chunk.items) - unexpired
-        totals.erased += unexpired - kept
+        totals.stored += appended.stored
+        totals.repeated += appended.kept - appended.stored
+        totals.expired += appended.items - appended.unexpired
+        totals.erased += appended.unexpired - appended.kept
         totals.skipped += chunk.skipped
         totals.refused += len(chunk.refused)
+
+
+class _Appended(Struct, frozen=True, kw_only=True):
+    """A chunk without its items, and how many of them each step has left."""
+
+    chunk: DecodedChunk
+    items: int
+    unexpired: int
+    kept: int
+    stored: int
+
+
+class _Window:
+    """Chunks whose rows are appended and are loaded together."""
+
+    def __init__(self) -> None:
+        self.chunks: list[_Appended] = []
+        self.ids: set[bytes] = set()
+        self._loading: asyncio.Task[None] | None = None
+
+    @property
+    def rows(self) -> int:
+        """Rows that are appended."""
+        return len(self.ids)
+
+    def start(self, store: ImportStore) -> None:
+        """Begin to load the rows, if there are any."""
+        if self.ids:
+            self._loading = asyncio.create_task(_wait_stored(store))
+
+    async def stored(self) -> None:
+        """Return when the rows are loaded. Raises `StoreUnavailable`."""
+        if self._loading is not None:
+            await self._loading
+
+    def cancel(self) -> None:
+        """Stop waiting."""
+        if self._loading is not None:
+            self._loading.cancel()
+
+
+async def _wait_stored(store: ImportStore) -> None:
+    await store.wait_stored()
 
 
 def make_record(kind: EventKind, items: Sequence[ImportItem], now_ms: int) -> WrittenRecord:

@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
 
 from headrace.adapters.memory.log import MemoryLog
 from headrace.base.clock import FixedClock
-from headrace.base.errors import LogUnavailable
-from headrace.ingest.imports.importer import RECORD_ITEMS, Importer
+from headrace.base.errors import LogUnavailable, StoreUnavailable
+from headrace.ingest.imports.importer import RECORD_ITEMS, WINDOW_ROWS, Importer
 from headrace.model.imports import (
     DecodedChunk,
     ImportFormat,
@@ -73,18 +74,25 @@ async def run(
 
 
 def import_chunks(
-    *chunks: DecodedChunk, log: MemoryLog | None = None, request: ImportRequest = REQUEST
+    *chunks: DecodedChunk,
+    log: MemoryLog | None = None,
+    request: ImportRequest = REQUEST,
+    window_rows: int = WINDOW_ROWS,
 ) -> tuple[ImportTotals, list[int]]:
     log = log or MemoryLog()
     store = LoadedStore(log)
-    importer = Importer(request, log=log, store=store, clock=FixedClock(NOON))
+    importer = Importer(
+        request, log=log, store=store, clock=FixedClock(NOON), window_rows=window_rows
+    )
     totals, returned = asyncio.run(run(importer, chunks))
-    assert list(returned) == list(chunks)
+    assert list(returned) == [msgspec.structs.replace(one, items=()) for one in chunks]
     return totals, store.numbers()
 
 
-def test_every_row_is_stored_once_and_every_line_is_counted() -> None:
-    totals, stored = import_chunks(chunk(1, 2, 1), chunk(3, 2, refused=2), chunk(4))
+@pytest.mark.parametrize("window_rows", [1, 2, 3, 100])
+def test_every_row_is_stored_once_and_every_line_is_counted(window_rows: int) -> None:
+    chunks = chunk(1, 2, 1), chunk(3, 2, refused=2), chunk(4)
+    totals, stored = import_chunks(*chunks, window_rows=window_rows)
     assert stored == [1, 2, 3, 4]
     assert totals == ImportTotals(lines=8, stored=4, repeated=2, refused=2)
 
@@ -131,6 +139,63 @@ def test_large_chunks_become_several_records() -> None:
     log = MemoryLog()
     import_chunks(chunk(*range(RECORD_ITEMS + 1)), log=log)
     assert [len(decode_record(record).items) for record in log.records] == [RECORD_ITEMS, 1]
+
+
+class SlowStore(LoadedStore):
+    """A store whose loads end when the log has as many records as `awaited` says."""
+
+    def __init__(self, log: MemoryLog, *awaited: int) -> None:
+        super().__init__(log)
+        self.awaited = list(awaited)
+        self._memory_log = log
+
+    async def wait_stored(self) -> None:
+        awaited = self.awaited.pop(0)
+        async with asyncio.timeout(30):
+            while len(self._memory_log.records) < awaited:  # noqa: ASYNC110 - it sends no event
+                await asyncio.sleep(0.001)
+        await super().wait_stored()
+
+
+def test_rows_are_appended_while_the_store_loads_those_before_and_wait_after_four_windows() -> None:
+    log = MemoryLog()
+    store = SlowStore(log, 0, 2, 3, 4, 4, 5)
+    turns: list[int] = []
+
+    @asynccontextmanager
+    async def importing(_website: str) -> AsyncGenerator[None]:
+        turns.append(len(store.ids))
+        yield
+        assert len(store.ids) == len(log.records)
+
+    importer = Importer(
+        REQUEST,
+        log=log,
+        store=store,
+        clock=FixedClock(NOON),
+        importing=importing,
+        window_rows=1,
+    )
+    totals, _ = asyncio.run(run(importer, [chunk(number) for number in (1, 2, 3, 2, 4, 5)]))
+    assert (store.numbers(), turns) == ([1, 2, 3, 4, 5], [0, 4])
+    assert store.awaited == []
+    assert totals == ImportTotals(lines=6, stored=5, repeated=1)
+
+
+def test_load_that_fails_ends_the_import_with_what_is_stored_until_then() -> None:
+    class FailingStore(LoadedStore):
+        async def wait_stored(self) -> None:
+            if len(self.ids) == 2:
+                raise StoreUnavailable("the store is away")
+            await super().wait_stored()
+
+    log = MemoryLog()
+    importer = Importer(
+        REQUEST, log=log, store=FailingStore(log), clock=FixedClock(NOON), window_rows=2
+    )
+    with pytest.raises(StoreUnavailable):
+        asyncio.run(run(importer, [chunk(1, 2), chunk(3, 4), chunk(5, 6)]))
+    assert importer.totals == ImportTotals(lines=2, stored=2)
 
 
 def test_what_cannot_be_appended_is_not_counted() -> None:

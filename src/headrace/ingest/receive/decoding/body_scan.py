@@ -55,7 +55,9 @@ def count_byte(body: bytes, byte: bytes) -> int:
 
 def exceeds_depth(body: bytes, levels: int) -> bool:
     """Return whether arrays and objects are nested deeper than `levels`."""
-    if count_byte(body, b"[") + count_byte(body, b"{") <= levels:
+    # as `count_byte`; two calls less for each line of an import
+    kept = len(body.replace(b"[", b"")) + len(body.replace(b"{", b""))
+    if 2 * len(body) - kept <= levels:
         return False
     if b"\\" in body and b'\\"' in body:
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
