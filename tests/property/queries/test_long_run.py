@@ -59,6 +59,7 @@ def test_command_ends_with_the_pairs_of_its_processes() -> None:
     assert done.stderr == ""
     assert "pairs, " in done.stdout
     assert ", 0 differences (" in done.stdout
+    assert "ms of processor time a pair" in done.stdout
     assert "gave rows" in done.stdout
 
 
