@@ -49,10 +49,12 @@ class FreshStore:
         self.writer = ChdbWriter(engine, database=self.database)
         self.writer.prepare()
         self.dialect = CHDB_DIALECT
+        self._filled: set[str] = set()
         self._session: ChdbSession = engine.session(self.database)
 
     def insert(self, table: Table, rows: Sequence[Row], *, token: str | None = None) -> None:
         """Insert rows by column name. Columns may be absent. Datetimes are epoch milliseconds."""
+        self._filled.add(table.name)
         self.writer.insert(
             table, arrow_stream(table, rows), token=token or f"test {next(_NUMBERS)}"
         )
@@ -79,9 +81,9 @@ class FreshStore:
         return self._session.select(sql, texts, limits, f"test-{next(_NUMBERS)}")
 
     def empty(self) -> None:
-        """Delete all rows and keep the tables."""
-        for table in STORAGE_TABLES:
-            self.engine.execute(f"TRUNCATE TABLE `{self.database}`.`{table}`")
+        """Delete what `insert` has stored and keep the tables."""
+        while self._filled:
+            self.engine.execute(f"TRUNCATE TABLE `{self.database}`.`{self._filled.pop()}`")
 
     def close(self) -> None:
         """Drop the database."""

@@ -14,9 +14,8 @@ from headrace.model.catalog import Table
 from headrace.model.plan import CompiledQuery
 from headrace.ports.store import Dialect, QueryLimits, StoreResult, StoreWriter
 from testing.chdb import LIMITS, FreshStore, Row
-from testing.servers.clickhouse import ClickHouseServers, ClickHouseTables
-from testing.servers.clickhouse_configuration import CLUSTER
-from testing.servers.replicas import TablesPool
+from testing.servers.clickhouse import ClickHouseTables
+from testing.servers.tables_pool import TablesPool
 
 
 class Tables(Protocol):
@@ -52,7 +51,7 @@ class Tables(Protocol):
         ...
 
     def empty(self) -> None:
-        """Delete all rows and keep the tables."""
+        """Delete what `insert` has stored and keep the tables."""
         ...
 
     def close(self) -> None:
@@ -65,26 +64,19 @@ def _embedded(request: pytest.FixtureRequest) -> Tables:
     return FreshStore(engine)
 
 
-def _server(request: pytest.FixtureRequest) -> Tables:
-    servers: ClickHouseServers = request.getfixturevalue("clickhouse_servers")
-    return ClickHouseTables(servers.servers[:1])
+def _of_pool(fixture: str) -> Callable[[pytest.FixtureRequest], Tables]:
+    def take(request: pytest.FixtureRequest) -> Tables:
+        pool: TablesPool = request.getfixturevalue(fixture)
+        return pool.take()
 
-
-def _cluster(request: pytest.FixtureRequest) -> Tables:
-    servers: ClickHouseServers = request.getfixturevalue("clickhouse_servers")
-    return ClickHouseTables(servers.servers, cluster=CLUSTER, replicated=0)
-
-
-def _replicas(request: pytest.FixtureRequest) -> Tables:
-    pool: TablesPool = request.getfixturevalue("replicated_tables")
-    return pool.take()
+    return take
 
 
 STORES: Mapping[str, Callable[[pytest.FixtureRequest], Tables]] = {
     "embedded": _embedded,
-    "server": _server,
-    "cluster": _cluster,
-    "replicas": _replicas,
+    "server": _of_pool("server_tables"),
+    "cluster": _of_pool("sharded_tables"),
+    "replicas": _of_pool("replicated_tables"),
 }
 EACH_STORE = [
     pytest.param(name, marks=() if name == "embedded" else (pytest.mark.clickhouse,))

@@ -257,6 +257,7 @@ class ClickHouseTables:
         self.writer = ClickHouseWriter(self.address)
         self.writer.prepare()
         self.dialect = SERVER_DIALECT
+        self._filled: set[str] = set()
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever)
         self._thread.start()
@@ -272,6 +273,7 @@ class ClickHouseTables:
         Over shards and without a token, the rows are split into several batches, so that
         neighbouring rows are stored on different shards.
         """
+        self._filled.add(table.name)
         batches = len(self.servers) * 2 if token is None and self.address.cluster else 1
         for first in range(batches):
             stream = arrow_stream(table, rows[first::batches])
@@ -309,9 +311,18 @@ class ClickHouseTables:
             server.execute(statement.format(database=self.address.local_database))
 
     def empty(self) -> None:
-        """Delete all rows and keep the tables."""
+        """Delete what `insert` has stored and keep the tables."""
+        while self._filled:
+            self._truncate(self._filled.pop())
+
+    def empty_all(self) -> None:
+        """Delete all rows, whoever stored them, and keep the tables."""
+        self._filled.clear()
         for table in STORAGE_TABLES:
-            self.execute(f"TRUNCATE TABLE `{{database}}`.`{table}` SYNC")
+            self._truncate(table)
+
+    def _truncate(self, table: str) -> None:
+        self.execute(f"TRUNCATE TABLE `{{database}}`.`{table}` SYNC")
 
     def close(self) -> None:
         """Drop the databases."""

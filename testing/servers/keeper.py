@@ -17,6 +17,7 @@ clientPort={port}
 clientPortAddress={host}
 admin.enableServer=false
 maxClientCnxns=0
+forceSync=no
 4lw.commands.whitelist=ruok
 """
 _CLICKHOUSE_KEEPER = """\

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.adapters.store.dialect.ddl import MIGRATIONS, VERSION_TABLE
 from testing.servers.clickhouse import ClickHouseServer, ClickHouseServers, ClickHouseTables
-from testing.servers.clickhouse_configuration import CLUSTER, replica_xml, users_xml
+from testing.servers.clickhouse_configuration import replica_xml, users_xml
 from testing.servers.clickhouse_programs import ClickHouseProgram, clickhouse_program
 from testing.servers.keeper import Keeper
 
@@ -87,58 +86,6 @@ def fetches_stopped(tables: ClickHouseTables, servers: ReplicatedServers) -> Gen
     finally:
         for server in lagging:
             server.execute(f"SYSTEM START FETCHES {table}")
-
-
-class TablesPool:
-    """Keeps tables for the next test: creating them on all replicas takes two seconds."""
-
-    def __init__(self, servers: ReplicatedServers) -> None:
-        self._servers = servers
-        self._free: list[ReplicatedTables] = []
-
-    def take(self) -> "ReplicatedTables":
-        """Return empty tables of the newest layout."""
-        self._servers.restart_dead()
-        return self._free.pop() if self._free else ReplicatedTables(self._servers.servers, self)
-
-    def give_back(self, tables: "ReplicatedTables") -> bool:
-        """Keep the tables, emptied, unless a test has changed their layout."""
-        ((version,),) = tables.rows(f"SELECT max(version) FROM {VERSION_TABLE}")
-        if version != MIGRATIONS[-1].version:
-            return False
-        tables.empty()
-        self._free.append(tables)
-        return True
-
-    def close(self) -> None:
-        """Drop all tables."""
-        for tables in self._free:
-            tables.drop()
-
-
-class ReplicatedTables(ClickHouseTables):
-    """Tables on all replicas. What is inserted is on both replicas of a shard, as tests read."""
-
-    def __init__(self, servers: Sequence[ClickHouseServer], pool: TablesPool) -> None:
-        super().__init__(servers, cluster=CLUSTER, quorum=REPLICAS)
-        self._pool = pool
-
-    def close(self) -> None:
-        """Give the tables back to the pool."""
-        if not self._pool.give_back(self):
-            self.drop()
-
-    def drop(self) -> None:
-        """Drop the databases."""
-        super().close()
-
-
-@pytest.fixture(scope="session")
-def replicated_tables(replicated_servers: ReplicatedServers) -> Iterator[TablesPool]:
-    """Tables on the shared replicas."""
-    pool = TablesPool(replicated_servers)
-    yield pool
-    pool.close()
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,8 @@ from headrace.base.telemetry import get_logger
 from testing.chdb import FreshStore
 from testing.servers.clickhouse import ClickHouseTables, running_servers
 from testing.servers.clickhouse_configuration import CLUSTER
-from testing.servers.replicas import TablesPool, running_replicas
+from testing.servers.replicas import running_replicas
+from testing.servers.tables_pool import replicas_pool
 from testing.tables import Tables
 
 
@@ -51,7 +52,7 @@ def _shards() -> Generator[Tables]:
 @contextmanager
 def _replicas() -> Generator[Tables]:
     with running_replicas() as running:
-        pool = TablesPool(running)
+        pool = replicas_pool(running)
         tables = pool.take()
         try:
             yield tables

@@ -70,12 +70,14 @@ NUMBERS = [1.0, 2.0, 4.5, -3.0, -0.0, None]
 PROPERTIES = [1, 2, 4.5, -3, None, "7", True, [8]]
 
 
-@pytest.fixture
-def measured(tables: Tables) -> Tables:
-    rows = [event(value=number, path="/" if number else "") for number in NUMBERS]
-    rows += [event("property", properties={"k": value}) for value in PROPERTIES]
-    tables.insert(EVENTS, rows)
-    return tables
+@pytest.fixture(scope="module", params=EACH_QUERIED_STORE)
+def measured(request: pytest.FixtureRequest) -> Iterator[Tables]:
+    """Tables with an event of each of NUMBERS and PROPERTIES."""
+    with made_tables(request, request.param) as store:
+        rows = [event(value=number, path="/" if number else "") for number in NUMBERS]
+        rows += [event("property", properties={"k": value}) for value in PROPERTIES]
+        store.insert(EVENTS, rows)
+        yield store
 
 
 AGGREGATES = [

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.base.clock import FixedClock
 from headrace.model.catalog import EVENTS
 from headrace.model.data_retention import NO_CUTOFFS, Cutoffs
@@ -175,11 +174,9 @@ def expected_keys(documents: list[dict[str, Any] | None]) -> list[PropertyKey]:
 @settings(max_examples=examples(60))
 @given(documents=_DOCUMENTS)
 def test_keys_of_any_documents_are_those_of_the_oracle(
-    chdb_engine: ChdbInstance, documents: list[dict[str, Any] | None]
+    chdb_store_of_module: FreshStore, documents: list[dict[str, Any] | None]
 ) -> None:
-    store = FreshStore(chdb_engine)
-    try:
-        store.insert(EVENTS, [event(properties=document) for document in documents])
-        assert list(describe(store).properties) == expected_keys(documents)
-    finally:
-        store.close()
+    store = chdb_store_of_module
+    store.empty()
+    store.insert(EVENTS, [event(properties=document) for document in documents])
+    assert list(describe(store).properties) == expected_keys(documents)
