@@ -243,6 +243,7 @@ def test_texts_are_ordered_by_code_point(service: Service, website: str) -> None
 # Groups.
 
 
+@pytest.mark.slow
 def test_every_column_of_every_table_can_be_grouped_by_and_counted(service: Service) -> None:
     """One row in each table suffices; other tests check the content of the schema endpoint."""
     website = service.website()

@@ -109,6 +109,7 @@ def test_pages_follow_one_another_within_the_reach(service: Service) -> None:
     assert lines(service, key, "?limit=&before=") == everything  # empty values count as absent
 
 
+@pytest.mark.slow
 def test_the_limit_is_a_hundred_and_at_most_a_thousand(service: Service) -> None:
     for number in range(1_100):
         service.directory.rename_organization(service.acme.organization.id, f"name {number}")

@@ -215,6 +215,7 @@ def test_nothing_is_retried_while_the_engine_is_away(service: QuarantineService)
     assert (service.files.ids(), service.recorded) == (before, [])
 
 
+@pytest.mark.slow
 def test_nothing_is_retried_while_another_process_retries(service: QuarantineService) -> None:
     before = service.files.ids()
     with requeue_locked(service.paths):
