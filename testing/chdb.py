@@ -37,6 +37,7 @@ _MISSING: Mapping[Kind, Any] = {
     Kind.DATETIME: 1_700_000_000_000,
     Kind.BOOLEAN: False,
     Kind.JSON: b"",
+    Kind.DIGEST: bytes(8),
 }
 
 

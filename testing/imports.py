@@ -12,6 +12,7 @@ from headrace.ingest.imports.importer import make_record
 from headrace.ingest.load.batch import group_by_kind
 from headrace.ingest.load.batch_reader import ReadRecord
 from headrace.ingest.load.columns import TABLE_MAPPINGS
+from headrace.ingest.load.deduplicate import deduplicate
 from headrace.model.imports import (
     DecodedChunk,
     ImportFormat,
@@ -64,7 +65,7 @@ def rows_of(items: Sequence[ImportItem], kind: EventKind = EventKind.EVENTS) -> 
     content = decode_record(encode_record(make_record(kind, items, NOW_MS)))
     logged = LoggedRecord(b"", LogOffset(1, 30), LogOffset(1, 500))
     records = [ReadRecord("import", logged, NOW_MS, content)]
-    batch = group_by_kind(records, [range(len(items))], identity="ledger")[kind]
+    batch = group_by_kind(records, deduplicate(records, lambda _: {}), identity="ledger")[kind]
     mapping, store = TABLE_MAPPINGS[kind], MemoryStore()
     arrow = write_stream(STORAGE_TABLES[mapping.table.name], mapping.columns(batch))
     store.insert(mapping.table, arrow, token="")
@@ -77,4 +78,6 @@ def refusals(chunk: DecodedChunk) -> dict[int, str]:
 
 
 def _present(row: Row) -> Row:
-    return {name: value for name, value in row.items() if value not in {None, "", b"", False}}
+    return {
+        name: value for name, value in row.items() if value not in {None, "", b"", bytes(8), False}
+    }

@@ -43,7 +43,8 @@ CREATE TABLE IF NOT EXISTS `events`
     `ttfb` Nullable(Float64),
     `render_time` Nullable(Float64),
     `value` Nullable(Float64),
-    `properties` String
+    `properties` String,
+    `event_key` FixedString(8)
 )
 ENGINE = MergeTree
 ORDER BY (website_id, time)
@@ -73,7 +74,8 @@ CREATE TABLE IF NOT EXISTS `errors`
     `time` DateTime64(3, 'UTC'),
     `is_bot` Bool,
     `lineno` Nullable(Float64),
-    `colno` Nullable(Float64)
+    `colno` Nullable(Float64),
+    `event_key` FixedString(8)
 )
 ENGINE = MergeTree
 ORDER BY (website_id, time)
@@ -98,7 +100,8 @@ CREATE TABLE IF NOT EXISTS `performance`
     `device_type` LowCardinality(String),
     `time` DateTime64(3, 'UTC'),
     `is_bot` Bool,
-    `metric_value` Nullable(Float64)
+    `metric_value` Nullable(Float64),
+    `event_key` FixedString(8)
 )
 ENGINE = MergeTree
 ORDER BY (website_id, time)

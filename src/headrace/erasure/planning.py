@@ -51,13 +51,14 @@ class ErasurePlanner:
         Rows that were received later than `received_until_ms` stay. Entries of the quarantine do
         not: their time of receipt is not known.
         """
+        tables = tuple(
+            rows
+            for table in STORED_TABLES
+            if (rows := self._rows(table, website_id, selectors, received_until_ms)).rows
+        )
         return ErasurePlan(
-            selectors=tuple(selectors),
-            tables=tuple(
-                rows
-                for table in STORED_TABLES
-                if (rows := self._rows(table, website_id, selectors, received_until_ms)).rows
-            ),
+            selectors=(*selectors, *_selectors_of_rows(selectors, tables)),
+            tables=tables,
             quarantined=tuple(
                 self._entries.find(lambda entry: entry_matches(entry, website_id, selectors))
             ),
@@ -156,3 +157,17 @@ class ErasurePlanner:
             for selector in property_selectors(document.encode())
             if subject_of(key, website_id, selector).digest in digests
         }
+
+
+def _selectors_of_rows(
+    selectors: Sequence[Selector], tables: Sequence[RowsToErase]
+) -> Sequence[Selector]:
+    """Return selectors of the rows of event ids, by which a copy of such a row is recognized.
+
+    A copy from elsewhere, such as an export, has the id of its row and not the event id.
+    """
+    if not all(selector.kind is SelectorKind.EVENT_ID for selector in selectors):
+        return ()
+    found = {row_id.hex() for rows in tables for row_id in rows.ids}
+    sent = {selector.value for selector in selectors}
+    return [Selector(SelectorKind.EVENT_ID, row_id) for row_id in sorted(found - sent)]

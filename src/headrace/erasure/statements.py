@@ -9,10 +9,11 @@ from typing import Final
 
 from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.erasure.subjects import HashPrefixes
+from headrace.formats.event_ids import event_key, keyed_digest
 from headrace.model.catalog import EVENTS, PROPERTY_PREFIX, Column, Kind, Operator, Table
 from headrace.model.erasure import COLUMN_OF_KIND, Selector, SelectorKind
 from headrace.model.plan import CompiledQuery, Conjunction, PlannedFilter, PlannedGroup
-from headrace.model.storage import STORAGE_TABLES
+from headrace.model.storage import EVENT_KEY, STORAGE_TABLES, TABLE_OF_KIND
 from headrace.ports.rows.erasure import RowsToErase
 from headrace.ports.store import Dialect
 from headrace.query.sql.builder import Parameters, clause, statement
@@ -47,7 +48,7 @@ def show_rows(
 
     Datetimes are epoch milliseconds. None as in `find_rows`.
     """
-    columns = STORAGE_TABLES[table.name].columns
+    columns = STORAGE_TABLES[table.name].shown_columns
     shown = ", ".join(
         _SHOWN.get(column.kind, "{column}").format(column=f"{table.name}.{column.name}")
         for column in columns
@@ -69,6 +70,10 @@ def _select(
     website = parameters.bind(website_id, "String")
     expressions = Expressions(parameters, dialect)
     condition = write_condition(PlannedGroup(Conjunction.OR, filters), expressions)
+    keys = _event_keys(table, website_id, selectors)
+    if keys:
+        has_key = f"hex({EVENT_KEY.name}) IN {parameters.bind(keys, 'Array(String)')}"
+        condition = f"({condition} OR {has_key})"
     return CompiledQuery(
         statement(
             clause("WITH", ",", expressions.properties.definitions),
@@ -80,6 +85,16 @@ def _select(
         (),
         website_id,
     )
+
+
+def _event_keys(table: Table, website_id: str, selectors: Sequence[Selector]) -> list[str]:
+    """Return the keys, in hexadecimal digits, of the rows whose event ids are selected."""
+    (kind,) = (kind for kind, stored_in in TABLE_OF_KIND.items() if stored_in is table)
+    return [
+        event_key(keyed_digest(kind, website_id, str(selector.value))).hex().upper()
+        for selector in selectors
+        if selector.kind is SelectorKind.EVENT_ID
+    ]
 
 
 def compared_column(table: Table, selector: Selector) -> Column | None:

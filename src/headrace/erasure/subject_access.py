@@ -70,7 +70,7 @@ class SubjectAccessService:
 
 def encode_line(table: Table, row: Sequence[Any]) -> bytes:
     """Encode a row of `show_rows`."""
-    columns = STORAGE_TABLES[table.name].columns
+    columns = STORAGE_TABLES[table.name].shown_columns
     fields = {
         column.name: _shown(column, value) for column, value in zip(columns, row, strict=True)
     }

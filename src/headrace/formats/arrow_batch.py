@@ -22,12 +22,14 @@ _ARROW_TYPES: Mapping[Kind, DataType] = {
     Kind.BOOLEAN: DataType.bool(),
     Kind.IDENTIFIER: DataType.binary(16),
     Kind.JSON: DataType.binary(),
+    Kind.DIGEST: DataType.binary(8),
 }
 MISSING: Mapping[Kind, str | bytes | bool | None] = {
     Kind.TEXT: "",
     Kind.NUMBER: None,
     Kind.BOOLEAN: False,
     Kind.JSON: b"",
+    Kind.DIGEST: bytes(8),
 }
 """The value that represents a missing one; the other kinds are never missing."""
 _KEYS = frozenset({"website_id", "time", "id"})

@@ -27,6 +27,7 @@ class Kind(Enum):
     BOOLEAN = "boolean"
     IDENTIFIER = "identifier"  # text to the caller, sixteen bytes in the store
     JSON = "json"  # one key of `properties`: text, number, boolean, or JSON text
+    DIGEST = "digest"  # eight bytes in the store, shown to nobody
 
 
 class Column(Struct, frozen=True):

@@ -1,8 +1,9 @@
 """The stored layout: the columns of each stored table, in the order of every Arrow stream.
 
 The loader builds its streams from it, and the store its tables, which also have the generated
-columns of the catalog. `events` has one column beyond the catalog's: `properties`, the client's
-JSON object as text, empty where there was none.
+columns of the catalog. Two columns are not the catalog's: `properties` of `events`, the client's
+JSON object as text, empty where there was none; and `event_key` of all tables, by which the row of
+an event id is found.
 """
 
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ class StoredColumn(Struct, frozen=True):
     | BOOLEAN    | bool                      | Bool                   | never   |
     | IDENTIFIER | fixed-size binary of 16   | FixedString(16)        | never   |
     | JSON       | binary, JSON text (UTF-8) | String                 | ""      |
+    | DIGEST     | fixed-size binary of 8    | FixedString(8)         | zeros   |
     """
 
     name: str
@@ -37,8 +39,15 @@ class StoredTable(Struct, frozen=True):
     name: str
     columns: tuple[StoredColumn, ...]
 
+    @property
+    def shown_columns(self) -> tuple[StoredColumn, ...]:
+        """The columns that exports and streams of rows have."""
+        return tuple(column for column in self.columns if column.kind is not Kind.DIGEST)
+
 
 PROPERTIES = StoredColumn("properties", Kind.JSON)
+EVENT_KEY = StoredColumn("event_key", Kind.DIGEST)
+"""See `formats.event_ids.event_key`; zeros for a row without an event id, or of before layout 8."""
 
 
 def _stored(table: Table) -> StoredTable:
@@ -47,7 +56,8 @@ def _stored(table: Table) -> StoredTable:
         for column in table.columns
         if not column.is_generated
     )
-    return StoredTable(table.name, (*columns, PROPERTIES) if table.has_properties else columns)
+    properties = (PROPERTIES,) if table.has_properties else ()
+    return StoredTable(table.name, (*columns, *properties, EVENT_KEY))
 
 
 STORAGE_TABLES: Mapping[str, StoredTable] = {table.name: _stored(table) for table in STORED_TABLES}

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,21 @@ def test_selectors_find_their_rows(
 ) -> None:
     insert_examples(chdb_store)
     assert found(chdb_store, EVENTS, selector) == [(number, T + number) for number in expected]
+
+
+def test_the_row_of_an_event_id_is_found_in_its_table_and_website(tables: Tables) -> None:
+    sent, reported = (
+        blake2b(f"{kind}\0web_1\0ä-1".encode(), digest_size=16).digest()[:8]
+        for kind in ("events", "errors")
+    )
+    tables.insert(EVENTS, [event(1, event_key=sent), event(2), event(3, website_id="web_2")])
+    tables.insert(ERRORS, [event(4, event_key=reported)])
+    selector = Selector(SelectorKind.EVENT_ID, "ä-1")
+
+    assert found(tables, EVENTS, selector) == [(1, T + 1)]
+    assert found(tables, ERRORS, selector) == [(4, T + 4)]
+    assert found(tables, PERFORMANCE, selector) == []
+    assert found(tables, EVENTS, Selector(SelectorKind.EVENT_ID, "ä-2")) == []
 
 
 def test_a_table_without_the_column_has_no_rows_of_a_selector() -> None:

@@ -190,7 +190,7 @@ def test_minus_zero_and_zero_are_one_group(tables: Tables) -> None:
 
 @pytest.mark.parametrize("table", ["events", "errors", "performance"])
 def test_every_stored_column_can_be_grouped_by(elsewhere: Tables, table: str) -> None:
-    for column in STORAGE_TABLES[table].columns:
+    for column in STORAGE_TABLES[table].shown_columns:
         if column.kind is not Kind.JSON:
             assert query_rows(elsewhere, query_body(table=table, group_by=[column.name])) == []
 

@@ -32,6 +32,7 @@ RUNNING = (
 )
 
 _BINARY = {"properties"}
+_HEXADECIMAL = {"id", "event_key"}
 
 EVENT: dict[str, Any] = {
     "id": b"0123456789abcdef",
@@ -43,6 +44,7 @@ EVENT: dict[str, Any] = {
     "is_bot": True,
     "value": 0.1,
     "properties": b'{"a":{"b":[1,"x",null]}}',
+    "event_key": b"\x00\xff\x80key\x00\x00",
 }
 
 
@@ -66,14 +68,16 @@ def _as_written(name: str, kind: Kind) -> str:
     match kind:
         case Kind.DATETIME:
             return f"toUnixTimestamp64Milli(`{name}`)"
-        case Kind.IDENTIFIER:
+        case Kind.IDENTIFIER | Kind.DIGEST:
             return f"hex(`{name}`)"
         case _:
             return f"`{name}`"
 
 
 def _plain(name: str, value: Any) -> Any:
-    return value.hex().upper() if name == "id" else value.decode() if name in _BINARY else value
+    if name in _HEXADECIMAL:
+        return value.hex().upper()
+    return value.decode() if name in _BINARY else value
 
 
 def _missing(kind: Kind) -> Any:

@@ -153,6 +153,35 @@ def test_subject_access_shows_all_rows_with_all_columns(
     assert erased["rows"]["events"] == 1
 
 
+def test_rows_are_found_by_the_event_id_that_was_sent_whoever_sent_it(
+    service: Service, website: str
+) -> None:
+    send(service, website, "/track", [event("by key", eventId="e-1"), event("eve", eventId="e-2")])
+    keyless = service.post(f"/track?website_id={website}", event("by anybody", eventId="e-1"))
+    assert keyless.status_code == 200
+    send(service, website, "/errors", [{**error("by key"), "eventId": "e-1"}, error("eve")])
+    everybody = {"by key": 1, "by anybody": 1, "eve": 1}
+    assert service.counts(website, "events", "anonymous_id") == everybody
+    shown = service.post(
+        f"/v1/subject-access?website_id={website}",
+        {"eventId": "e-1"},
+        headers=bearer(service.key("manage:data")),
+    )
+    lines = [json.loads(line) for line in shown.text.splitlines()]
+    assert sorted((line["table"], line["anonymous_id"]) for line in lines) == [
+        ("errors", "by key"),
+        ("events", "by anybody"),
+        ("events", "by key"),
+    ]
+    assert all("event_key" not in line for line in lines)
+
+    erased = erase(service, website, "--event-id", "e-1", "--no-wait")
+
+    assert erased["rows"] == {"errors": 1, "events": 2, "performance": 0, "quarantine": 0}
+    assert service.counts(website, "events", "anonymous_id") == {"eve": 1}
+    assert service.counts(website, "errors", "anonymous_id") == {"eve": 1}
+
+
 def test_events_of_an_erased_visitor_that_come_later_are_stored(
     service: Service, website: str
 ) -> None:

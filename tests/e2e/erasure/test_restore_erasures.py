@@ -33,12 +33,14 @@ def test_a_restore_applies_the_erasures_that_were_made_after_the_backup(
     properties = {"mail": "carl@example.com"}
     send(service, website, "/track", [event("ann-secret"), event("eve")])
     send(service, website, "/track", [event("carl", properties=properties)])
+    send(service, website, "/track", [event("dan", eventId="dans-event")])
     backup, known = tmp_path / "backup.tar.zst", tmp_path / "erasures.json"
     assert run("backup", str(backup), "--data", str(service.data)).returncode == 0
     erase(service, website, "--anonymous-id", "ann-secret", "--no-wait")
     erase(service, website, "--property", "mail=carl@example.com", "--no-wait")
+    erase(service, website, "--event-id", "dans-event", "--no-wait")
     send(service, website, "/track", [event("ann-secret")])
-    assert service.command("erasures", "export", str(known))["erasures"] == 2
+    assert service.command("erasures", "export", str(known))["erasures"] == 3
     assert "ann-secret" not in known.read_text()
     assert service.stop() == 0
 
@@ -56,11 +58,11 @@ def test_a_restore_applies_the_erasures_that_were_made_after_the_backup(
     shutil.copytree(service.data / "erasures", lost / "erasures")
     done = run("restore", str(backup), "--data", str(lost), "--json")
     assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout)["erasures"] == 2
+    assert json.loads(done.stdout)["erasures"] == 3
     restored = Service(lost)
     assert files_with(restored, "ann-secret") == []
     assert files_with(restored, "carl@example.com") == []
-    assert [one["state"] for one in restored.command("erasures", "list")] == ["done"] * 2
+    assert [one["state"] for one in restored.command("erasures", "list")] == ["done"] * 3
     try:
         restored.start()
         assert restored.counts(website, "events", "anonymous_id") == {"eve": 1}

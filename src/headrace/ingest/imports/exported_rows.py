@@ -104,7 +104,7 @@ def _field(kind: EventKind, column: StoredColumn) -> tuple[str, Any] | tuple[str
 
 
 def _columns(kind: EventKind) -> Sequence[StoredColumn]:
-    columns = STORAGE_TABLES[TABLE_OF_KIND[kind].name].columns
+    columns = STORAGE_TABLES[TABLE_OF_KIND[kind].name].shown_columns
     return [column for column in columns if column.name not in _IGNORED]
 
 

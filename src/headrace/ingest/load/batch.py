@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from headrace.formats.row_ids import EVENT_KIND_OF, log_number, record_row_ids
 from headrace.ingest.load.batch_reader import ReadRecord
+from headrace.ingest.load.deduplicate import DedupResult
 from headrace.model.log_records import (
     ErrorEvent,
     Event,
@@ -21,13 +22,15 @@ ItemT = TypeVar("ItemT", bound=Event | Vital | ErrorEvent)
 class Batch(Generic[ItemT]):
     """Items for one table, in parallel lists.
 
-    `visitor_numbers` are those of the items' records in `visitors`, which has each visitor once
-    with its number; an item may have a visitor of its own. `record_numbers` are the numbers of the
-    items' records in the batch, `indexes` their indexes in those.
+    `digests` are those of the event ids, empty without one. `visitor_numbers` are those of the
+    items' records in `visitors`, which has each visitor once with its number; an item may have a
+    visitor of its own. `record_numbers` are the numbers of the items' records in the batch,
+    `indexes` their indexes in those.
     """
 
     items: list[ItemT] = field(default_factory=list)
     ids: list[bytes] = field(default_factory=list)
+    digests: list[bytes] = field(default_factory=list)
     visitors: dict[Visitor, int] = field(default_factory=dict)
     visitor_numbers: list[int] = field(default_factory=list)
     received_ms: list[int] = field(default_factory=list)
@@ -40,6 +43,7 @@ class Batch(Generic[ItemT]):
         return Batch(
             self.items[span],
             self.ids[span],
+            self.digests[span],
             self.visitors,
             self.visitor_numbers[span],
             self.received_ms[span],
@@ -54,27 +58,27 @@ class Batch(Generic[ItemT]):
 
 
 def group_by_kind(
-    records: Sequence[ReadRecord], kept: Sequence[Sequence[int]], *, identity: str
+    records: Sequence[ReadRecord], dedup: DedupResult, *, identity: str
 ) -> Mapping[EventKind, Batch[Any]]:
-    """Group the kept items of all records by kind.
-
-    `kept` has the indexes of the kept items of each record; `identity` is the ledger's.
-    """
+    """Group the kept items of all records by kind. `identity` is the ledger's."""
     batches: dict[EventKind, Batch[Any]] = {event_kind: Batch() for event_kind in EventKind}
     batch_of = {
         record_type: batches[event_kind] for record_type, event_kind in EVENT_KIND_OF.items()
     }
     log_numbers = {log: log_number(identity, log) for log in {record.log for record in records}}
-    for record_number, (record, indexes) in enumerate(zip(records, kept, strict=True)):
+    for record_number, (record, indexes) in enumerate(zip(records, dedup.kept, strict=True)):
         content, count = record.content, len(indexes)
         if content is None or not count:
             continue
         items: Sequence[Any] = content.items
+        digests = dedup.digests[record_number] or (b"",) * len(items)
         if count < len(items):
             items = [items[index] for index in indexes]
+            digests = [digests[index] for index in indexes]
         received_ms = content.received_ms
         batch = batch_of[type(content)]
         batch.items += items
+        batch.digests += digests
         batch.ids += record_row_ids(log_numbers[record.log], record.logged, content, indexes)
         visitor_number = batch.visitors.setdefault(content.visitor, len(batch.visitors))
         batch.visitor_numbers += (visitor_number,) * count

@@ -73,7 +73,7 @@ def build_batch(batch_reader: BatchReader, *, identity: str, find_known: FindKno
         undecodable += quarantine_entries.undecodable(records)
         oldest_ms = oldest_receipt(records, oldest_ms)
         _note_imported(records, imported)
-        for event_kind, batch in group_by_kind(records, dedup.kept, identity=identity).items():
+        for event_kind, batch in group_by_kind(records, dedup, identity=identity).items():
             encoders[event_kind].add(batch)
     encoded = [table.finish() for table in encoders.values() if table.rows]
     return EncodedBatch(

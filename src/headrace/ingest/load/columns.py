@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from headrace.formats.event_ids import EVENT_KEY_BYTES, event_key
 from headrace.formats.indexed_column import ROW_INDEX_TYPE, IndexedColumn
 from headrace.ingest.load.batch import Batch, ItemT
 from headrace.ingest.load.property_columns import (
@@ -30,15 +31,16 @@ from headrace.model.catalog import (
     Table,
 )
 from headrace.model.log_records import ErrorEvent, Event, EventKind, Visitor, Vital
-from headrace.model.storage import TABLE_OF_KIND
+from headrace.model.storage import EVENT_KEY, TABLE_OF_KIND
 
 Columns = Mapping[str, Sequence[Any]]
 """Values by the stored column's name, of equal length: texts, floats or None, epoch milliseconds,
-booleans, sixteen bytes for `id`, JSON text as bytes for `properties`.
+booleans, sixteen bytes for `id`, eight for `event_key`, JSON text as bytes for `properties`.
 
 An absent column is missing in every row: "", None or False.
 """
 
+_NO_KEY = bytes(EVENT_KEY_BYTES)
 _VISITOR_COLUMNS = tuple(Visitor.__struct_fields__)
 _get_value = dict[str, Any].get
 _PROMOTED = tuple(column for column in PROMOTED_COLUMNS if column.name not in {"path", "url"})
@@ -209,7 +211,14 @@ def _shared_columns(
         "url": urls,
         "time": fields["time_ms"],
         **_visitor_columns(batch, fields["visitor"]),
+        **_event_keys(batch.digests),
     }
+
+
+def _event_keys(digests: Sequence[bytes]) -> dict[str, Sequence[Any]]:
+    if not any(digests):
+        return {}
+    return {EVENT_KEY.name: [event_key(digest) if digest else _NO_KEY for digest in digests]}
 
 
 def _visitor_columns(batch: Batch[Any], own: Sequence[Visitor | None]) -> dict[str, Sequence[Any]]:

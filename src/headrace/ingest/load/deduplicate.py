@@ -31,11 +31,13 @@ class DroppedItems(NamedTuple):
 class DedupResult(Struct, frozen=True):
     """The items of each record to store, and the digests to remember.
 
-    `kept` has the indexes of the items to store for each record; `new_digests` has digests with
-    their expiries in epoch milliseconds; `dropped` counts the items that are not stored.
+    `kept` has the indexes of the items to store for each record, `digests` those of the event ids
+    of all its items, none where no item has one; `new_digests` has digests with their expiries in
+    epoch milliseconds; `dropped` counts the items that are not stored.
     """
 
     kept: list[Sequence[int]]
+    digests: Sequence[Sequence[bytes]]
     new_digests: dict[bytes, int]
     dropped: Counter[DroppedItems]
 
@@ -55,7 +57,7 @@ def deduplicate(
     lookups += [
         r.content.idempotency_digest for r in records if r.content and r.content.idempotency_digest
     ]
-    dedup = DedupResult(kept=[], new_digests={}, dropped=Counter())
+    dedup = DedupResult(kept=[], digests=digests, new_digests={}, dropped=Counter())
     if not lookups:
         dedup.kept.extend(
             _unexpired(record.content, _all_indexes(record.content), dedup.dropped)

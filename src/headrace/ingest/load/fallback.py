@@ -55,7 +55,7 @@ def insert_with_bisection(
 
     Rows and tokens are the same as in the first attempt. Raises `StoreUnavailable`.
     """
-    batches = group_by_kind(records, dedup.kept, identity=ledger.identity())
+    batches = group_by_kind(records, dedup, identity=ledger.identity())
     inserter = BisectingInserter(store, ledger, token=token)
     rows: dict[EventKind, int] = {}
     entries = list(quarantine_entries.undecodable(records))

@@ -98,7 +98,7 @@ class LiveRows:
             return []
         dedup = deduplicate(records, self._find_known)
         self._new_digests.update(dedup.new_digests)
-        batches = group_by_kind(records, dedup.kept, identity=self._ledger.identity())
+        batches = group_by_kind(records, dedup, identity=self._ledger.identity())
         rows: list[WebsiteRow] = []
         for event_kind, batch in batches.items():
             if batch.items:
@@ -168,7 +168,7 @@ def row_objects(
             column.name: _json_value(column.kind, columns[column.name][index])
             if column.name in columns
             else _json_value(column.kind, MISSING[column.kind])
-            for column in table.columns
+            for column in table.shown_columns
         }
         row |= {name: values[position] for name, values in generated.items()}
         rows.append((columns["website_id"][index], encode({"table": table.name, "row": row})))

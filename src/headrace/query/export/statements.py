@@ -31,7 +31,7 @@ _ISO_TIMES: Mapping[str, str] = {"date_time_output_format": "'iso'"}
 def _row_template(request: ExportRequest) -> str:
     fields = (
         f'"{column.name}":${{{column.name}:{"Raw" if column.kind is Kind.JSON else "JSON"}}}'
-        for column in STORAGE_TABLES[request.table].columns
+        for column in STORAGE_TABLES[request.table].shown_columns
     )
     return f"{{{','.join(fields)}}}"
 
@@ -69,7 +69,7 @@ _ENCODINGS: Mapping[ExportFormat, _Encoding] = {
 
 def column_names(request: ExportRequest) -> tuple[str, ...]:
     """Return the columns of an export in order: all stored columns of its table."""
-    return tuple(column.name for column in STORAGE_TABLES[request.table].columns)
+    return tuple(column.name for column in STORAGE_TABLES[request.table].shown_columns)
 
 
 def select_chunk(request: ExportRequest, watermark: Watermark, chunk: Chunk) -> CompiledQuery:
@@ -79,7 +79,7 @@ def select_chunk(request: ExportRequest, watermark: Watermark, chunk: Chunk) -> 
     settings = dict(encoding.settings)
     if request.format is ExportFormat.NDJSON:
         settings["format_template_row_format"] = f"'{_row_template(request)}\\n'"
-    columns = STORAGE_TABLES[request.table].columns
+    columns = STORAGE_TABLES[request.table].shown_columns
     sql = statement(
         clause("SELECT", ",", [_column(column, encoding) for column in columns]),
         f"FROM {request.table}",

@@ -32,7 +32,7 @@ def test_the_stored_layout_changes_only_together_with_a_migration() -> None:
     tables = (create_table(table) for table in STORAGE_TABLES.values())
     made = (*tables, *rollup_ddl.STATEMENTS, ADD_FINGERPRINT, *id_key_ddl.STATEMENTS)
     statements = ";\n\n".join(map(render, made)) + ";\n"
-    assert (MIGRATIONS[-1].version, statements) == (7, GOLDEN.read_text())
+    assert (MIGRATIONS[-1].version, statements) == (8, GOLDEN.read_text())
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,7 @@ def test_the_stored_layout_changes_only_together_with_a_migration() -> None:
         (StoredColumn("a", Kind.BOOLEAN), "Bool"),
         (StoredColumn("a", Kind.IDENTIFIER), "FixedString(16)"),
         (StoredColumn("a", Kind.JSON), "String"),
+        (StoredColumn("a", Kind.DIGEST), "FixedString(8)"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

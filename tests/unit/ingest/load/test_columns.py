@@ -1,6 +1,7 @@
 """From an event to a row: every rule that maps records to columns."""
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -9,10 +10,12 @@ import pytest
 from headrace.adapters.memory.store import MemoryStore, Row
 from headrace.base.clock import utc_datetime
 from headrace.formats.arrow_batch import write_stream
+from headrace.formats.event_ids import keyed_digests
 from headrace.formats.row_ids import log_number, row_ids
-from headrace.ingest.load.batch import group_by_kind
+from headrace.ingest.load.batch import Batch, group_by_kind
 from headrace.ingest.load.batch_reader import ReadRecord
 from headrace.ingest.load.columns import TABLE_MAPPINGS
+from headrace.ingest.load.deduplicate import deduplicate
 from headrace.model.catalog import PROMOTED_COLUMNS, Kind
 from headrace.model.log_records import (
     UNKNOWN_VISITOR,
@@ -43,9 +46,9 @@ def gathered(content: LogRecord, *, offset: int = 30) -> ReadRecord:
 def rows_of(*records: LogRecord) -> Mapping[str, list[Row]]:
     """Convert records to columns and Arrow, and decode the rows by table."""
     gathering = [gathered(record, offset=30 + 500 * n) for n, record in enumerate(records)]
-    kept = [range(len(record.items)) for record in records]
+    dedup = deduplicate(gathering, lambda _: {})
     store = MemoryStore()
-    for event_kind, batch in group_by_kind(gathering, kept, identity="ledger").items():
+    for event_kind, batch in group_by_kind(gathering, dedup, identity="ledger").items():
         table = TABLE_MAPPINGS[event_kind].table
         arrow = write_stream(STORAGE_TABLES[table.name], TABLE_MAPPINGS[event_kind].columns(batch))
         store.insert(table, arrow, token=event_kind.value)
@@ -77,7 +80,7 @@ def test_event_without_anything_optional_has_empty_texts_and_null_numbers() -> N
         "properties": b"",
     }
     assert {name: row[name] for name in given} == given
-    missing = {Kind.TEXT: "", Kind.NUMBER: None}
+    missing = {Kind.TEXT: "", Kind.NUMBER: None, Kind.DIGEST: bytes(8)}
     for column in STORAGE_TABLES["events"].columns:
         if column.name not in given and column.name != "id":
             assert row[column.name] == missing[column.kind], column.name
@@ -377,6 +380,7 @@ def test_vital_keeps_its_fields() -> None:
         **msgspec.structs.asdict(VISITOR),
         "time": utc_datetime(NOON),
         "metric_value": 0.25,
+        "event_key": bytes(8),
     }
 
 
@@ -411,6 +415,7 @@ def test_error_keeps_its_fields() -> None:
         "time": utc_datetime(NOON),
         "lineno": 10.0,
         "colno": 2.5,
+        "event_key": bytes(8),
     }
 
 
@@ -438,13 +443,26 @@ def test_ids_are_sixteen_bytes_sort_by_arrival_and_are_the_same_again() -> None:
 
 
 def test_kept_items_have_the_ids_of_their_offsets() -> None:
-    record = EventRecord(LATER, VISITOR, [Event("web_a", NOON, name) for name in "abc"])
-    all_ids, part = (
-        group_by_kind([gathered(record)], [kept], identity="ledger")[EventKind.EVENTS]
-        for kept in ([0, 1, 2], [0, 2])
-    )
+    items = [Event("web_a", NOON, name, event_id=f"e-{name}") for name in "abc"]
+    records = [gathered(EventRecord(LATER, VISITOR, items))]
+    (known,) = keyed_digests(EventKind.EVENTS, items[1:2])
+
+    def stored(expiries: dict[bytes, int]) -> Batch[Any]:
+        dedup = deduplicate(records, lambda _: expiries)
+        return group_by_kind(records, dedup, identity="ledger")[EventKind.EVENTS]
+
+    every, part = stored({}), stored({known: LATER + 1})
     assert [item.name for item in part.items] == ["a", "c"]
-    assert part.ids == [all_ids.ids[0], all_ids.ids[2]]
+    assert part.ids == [every.ids[0], every.ids[2]]
+    assert part.digests == [every.digests[0], every.digests[2]]
+
+
+@pytest.mark.parametrize("has_api_key", [True, False, None])
+def test_row_has_the_key_of_its_event_id_whoever_sent_it(has_api_key: bool | None) -> None:
+    items = [Event("web_a", NOON, "a", event_id="e-1"), Event("web_a", NOON, "b")]
+    rows = rows_of(EventRecord(LATER, VISITOR, items, has_api_key=has_api_key))["events"]
+    digest = blake2b(b"events\0web_a\0e-1", digest_size=16).digest()
+    assert [row["event_key"] for row in rows] == [digest[:8], bytes(8)]
 
 
 def test_log_numbers_differ() -> None:

@@ -37,6 +37,7 @@ _TYPES: Mapping[Kind, str] = {
     Kind.BOOLEAN: "Bool",
     Kind.IDENTIFIER: "FixedString(16)",
     Kind.JSON: "String",
+    Kind.DIGEST: "FixedString(8)",
 }
 
 OLD_PARTS_LIFETIME_S: Final = 480
@@ -105,6 +106,12 @@ def _add_column(table: Table, name: str, *, after: str) -> AlterTable:
     return AlterTable(name=table.name, change=f"ADD COLUMN IF NOT EXISTS {definition}")
 
 
+def _add_event_key(table: StoredTable) -> AlterTable:
+    *_, last, event_key = table.columns
+    definition = f"`{event_key.name}` {column_type(event_key)} AFTER `{last.name}`"
+    return AlterTable(name=table.name, change=f"ADD COLUMN IF NOT EXISTS {definition}")
+
+
 CREATE_VERSION_TABLE: Final = CreateTable(
     name=VERSION_TABLE,
     columns=("`version` UInt32", "`applied_at` DateTime64(3, 'UTC') DEFAULT now64(3)"),
@@ -131,6 +138,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(5, (_add_column(EVENTS, "profile_id", after="session_id"),), is_in_new_tables=True),
     Migration(6, (ADD_FINGERPRINT,)),
     Migration(7, id_key_ddl.STATEMENTS),
+    Migration(8, tuple(map(_add_event_key, STORAGE_TABLES.values())), is_in_new_tables=True),
 )
 
 
