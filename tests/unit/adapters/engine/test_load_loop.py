@@ -115,7 +115,7 @@ async def frequent() -> AsyncIterator[Harness]:
 
 async def until_loaded(harness: Harness, end: int) -> None:
     async with asyncio.timeout(30):
-        while harness.loader.loaded[-1:] != [end]:  # noqa: ASYNC110 - it sends no event
+        while end not in harness.loader.loaded:  # noqa: ASYNC110 - it sends no event
             await asyncio.sleep(0.005)
 
 
