@@ -71,7 +71,7 @@ def bare_select(session: ChdbSession, request: ExportRequest) -> int:
         f"lower(hex({column.name})) AS {column.name}"
         if column.kind is Kind.IDENTIFIER
         else column.name
-        for column in STORAGE_TABLES[request.table].columns
+        for column in STORAGE_TABLES[request.table].shown_columns
     )
     sql = (
         f"SELECT {columns} FROM {request.table} "
@@ -107,7 +107,7 @@ def main() -> None:
     ((rows,),) = session.execute(
         "SELECT count() FROM events WHERE website_id = {website:String}", {"website": website}
     )
-    print(f"{int(rows):,} rows of {len(STORAGE_TABLES[EVENTS.name].columns)} columns")
+    print(f"{int(rows):,} rows of {len(STORAGE_TABLES[EVENTS.name].shown_columns)} columns")
     print("format     rows/cpu s   bare       CPU   wall  best rows/s  bytes/row", flush=True)
     for export_format in BARE_FORMATS:
         request = ExportRequest(website_id=website, table=EVENTS.name, format=export_format)

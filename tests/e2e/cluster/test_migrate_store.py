@@ -193,6 +193,7 @@ def test_what_was_erased_after_it_was_copied_is_erased_in_the_target(make: Machi
     website = service.website()
     events = [{"name": "visit", "anonymousId": name} for name in ("ann", "bob", "eve")]
     assert service.post(f"/track?website_id={website}", events).status_code == 200
+    assert service.count(website, "events") == len(events)  # they are loaded now
     assert machine.move("clickhouse") == {"copied": 3, "done": False, "differences": []}
     erase(service, website, "--anonymous-id", "ann", "--no-wait")
     assert service.stop() == 0
