@@ -15,7 +15,7 @@ from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.adapters.store.dialect.results import decode_result, decode_rows
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.formats.arrow_batch import write_stream
 from headrace.model.catalog import Kind, Table
 from headrace.model.plan import CompiledQuery

@@ -8,7 +8,7 @@ import msgspec
 
 from headrace.base.clock import Clock, FixedClock
 from headrace.base.errors import InvalidQuery
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.model.data_retention import NO_CUTOFFS, Cutoffs
 from headrace.model.plan import CompiledQuery, QueryPlan
 from headrace.model.tenancy import WebsiteId

@@ -16,7 +16,7 @@ from bench.baselines.chdb import BareChdb
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.dialect.ddl import column_list
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.model.catalog import EVENTS
 from headrace.model.storage import STORAGE_TABLES
 

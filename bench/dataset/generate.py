@@ -42,7 +42,7 @@ from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.dialect.ddl import MIGRATIONS
 from headrace.adapters.store.dialect.statements import render
 from headrace.base.clock import SystemClock
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.model.catalog import STORED_TABLES, Table
 from headrace.model.tenancy import Scope
 

@@ -20,7 +20,7 @@ from bench.dataset.generate import ensure_dataset
 from bench.queries.sessions import cpu_s
 from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.dialect.parameters import EncodedParameters
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.model.catalog import EVENTS, Kind
 from headrace.model.export import ExportFormat, ExportRequest, LogEnd, Watermark
 from headrace.model.storage import STORAGE_TABLES

@@ -24,7 +24,7 @@ import msgspec
 from bench.dataset.generate import ensure_dataset
 from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.dialect.parameters import encode_parameters
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.store import CHDB_DIALECT, QueryLimits
 from headrace.query.sql.compile import compile_query

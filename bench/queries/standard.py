@@ -18,7 +18,7 @@ from bench.dataset.generate import ensure_dataset
 from bench.queries.sessions import LIMITS, MONTH, WARM_UPS, cpu_s
 from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.dialect.parameters import encode_parameters
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.model.plan import CompiledQuery
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.store import CHDB_DIALECT

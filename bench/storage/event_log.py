@@ -36,7 +36,7 @@ from bench.storage.log_candidates import (
     unframed,
 )
 from headrace.adapters.event_log.segment_log import SegmentLog
-from headrace.base.telemetry import configure_logging
+from headrace.base.logs import configure_logging
 from headrace.ports.event_log import LogOffset
 
 RECORD_BYTES = 400

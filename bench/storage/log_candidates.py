@@ -16,7 +16,7 @@ from headrace.adapters.event_log.segment_format import frame_header
 from headrace.adapters.event_log.segment_log import SEGMENT_BYTES
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.base.clock import SystemClock
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.ports.event_log import LogChunk, LoggedRecord, LogOffset
 
 SQLITE_WAL_HEADER_BYTES = 32

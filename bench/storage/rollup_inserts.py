@@ -23,7 +23,7 @@ from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.dialect import id_key_ddl, rollup_ddl
 from headrace.adapters.store.dialect.ddl import MIGRATIONS, Migration
 from headrace.adapters.store.dialect.statements import Statement
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.model.catalog import EVENTS
 
 WEBSITES = tuple(f"web_{number}" for number in range(20))

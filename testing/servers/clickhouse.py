@@ -27,7 +27,7 @@ from headrace.adapters.store.clickhouse.reader import ClickHouseReader
 from headrace.adapters.store.clickhouse.wide_parameters import fit_parameters
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.adapters.store.dialect.results import decode_result, decode_rows
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.model.catalog import Table
 from headrace.model.plan import CompiledQuery
 from headrace.model.storage import STORAGE_TABLES

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from headrace.adapters.store.chdb.connection import ChdbInstance
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from testing.chdb import FreshStore
 from testing.servers.clickhouse import ClickHouseTables, running_servers
 from testing.servers.clickhouse_configuration import CLUSTER

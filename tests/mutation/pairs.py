@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from headrace.adapters.store.chdb.connection import ChdbInstance
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from testing.chdb import FreshStore
 from tests.e2e.query.queries import alike
 from tests.oracle import Stored

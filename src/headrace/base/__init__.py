@@ -1,1 +1,1 @@
-"""What every layer may use: errors, time, settings, telemetry."""
+"""What every layer may use: errors, time, settings, logs, metrics."""

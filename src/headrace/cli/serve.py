@@ -14,6 +14,8 @@ import click
 
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError
+from headrace.base.logs import configure_logging, get_logger
+from headrace.base.metrics import METRICS_DIRECTORY_VARIABLE
 from headrace.base.settings import (
     Settings,
     data_path,
@@ -21,11 +23,6 @@ from headrace.base.settings import (
     settings_environment,
     suggest_setting_names,
     worker_count,
-)
-from headrace.base.telemetry import (
-    METRICS_DIRECTORY_VARIABLE,
-    configure_logging,
-    get_logger,
 )
 from headrace.cli.options import make_private_directory, setting_options
 from headrace.cli.process.child import exit_with_parent, raise_file_limit, stop_on_signals

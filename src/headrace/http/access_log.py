@@ -6,7 +6,8 @@ import traceback
 from headrace.base.clock import Clock
 from headrace.base.errors import DurabilityUnknown, StoreAckTimeout, Unavailable
 from headrace.base.log_throttle import LogThrottle
-from headrace.base.telemetry import Logger, Metrics
+from headrace.base.logs import Logger
+from headrace.base.metrics import Metrics
 from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.responses import INTERNAL, find_error_response
 

@@ -7,8 +7,9 @@ from random import Random
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headrace.base.logs import Logger, get_logger
+from headrace.base.metrics import Metrics
 from headrace.base.settings import Settings
-from headrace.base.telemetry import Logger, Metrics, get_logger
 from headrace.http import endpoints
 from headrace.http.access_log import AccessLog
 from headrace.http.admission import Admission

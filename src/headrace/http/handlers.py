@@ -8,8 +8,8 @@ from msgspec import Struct
 from headrace.administration.authorize import AdministrationAuthorizer
 from headrace.base.errors import NotFound
 from headrace.base.json_size import JsonLimits
+from headrace.base.metrics import Metrics
 from headrace.base.settings import Settings
-from headrace.base.telemetry import Metrics
 from headrace.erasure.subject_access import SubjectAccess
 from headrace.http import endpoints
 from headrace.http.admission import Admission

@@ -16,7 +16,7 @@ from headrace.base.errors import (
     QueryTooLarge,
     StoreUnavailable,
 )
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.model.data_retention import Cutoffs
 from headrace.model.plan import CompiledQuery
 from headrace.model.tenancy import WebsiteId

@@ -16,8 +16,9 @@ from headrace.adapters.query_scheduler.fair_semaphore import (
     SchedulerLimits,
     SlotLimits,
 )
+from headrace.base.logs import get_logger
+from headrace.base.metrics import Metrics
 from headrace.base.settings import Settings
-from headrace.base.telemetry import Metrics, get_logger
 from headrace.ports.rows.export import ExportStore
 from headrace.ports.rows.versions import RowVersions, UnknownVersions
 from headrace.ports.store import Dialect, Store

@@ -12,8 +12,9 @@ from starlette.types import ASGIApp, Message
 
 from headrace.base.clock import FixedClock
 from headrace.base.errors import NotFound
+from headrace.base.logs import Logger
+from headrace.base.metrics import Metrics
 from headrace.base.settings import Settings
-from headrace.base.telemetry import Logger, Metrics
 from headrace.http.admission import Admission
 from headrace.http.app import Application, create_app
 from headrace.http.endpoint_spec import EndpointSpec

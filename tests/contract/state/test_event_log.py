@@ -18,7 +18,7 @@ from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.memory.log import MemoryLog
 from headrace.base.clock import FixedClock
 from headrace.base.errors import DurabilityUnknown, HeadraceError, LogUnavailable, OperatorError
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.ports.event_log import LOG_START, EventLog, LogOffset, LogReader
 
 pytestmark = pytest.mark.asyncio

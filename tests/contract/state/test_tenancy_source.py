@@ -19,7 +19,7 @@ from headrace.adapters.directory.tenancy_source import PollingTenancySource
 from headrace.adapters.directory.transactions import Author
 from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock, SystemClock
 from headrace.base.errors import DirectoryUnavailable, OperatorError
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.model.data_retention import Cutoffs, RetentionChange, RetentionPolicy
 from headrace.model.tenancy import Scope, TenancySnapshot, WebsiteId
 from headrace.ports.directory import TenancySource

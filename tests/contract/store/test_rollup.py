@@ -23,7 +23,7 @@ from headrace.adapters.store.chdb.check import check_store
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.dialect.ddl import MIGRATIONS
-from headrace.base.telemetry import configure_logging, get_logger
+from headrace.base.logs import configure_logging, get_logger
 from headrace.model.catalog import EVENTS
 from testing.chdb import arrow_stream
 configure_logging("error", process="test")

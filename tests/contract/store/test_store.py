@@ -18,7 +18,7 @@ from headrace.adapters.store.dialect.ddl import DATABASE, MIGRATIONS, Migration
 from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.statements import AlterTable
 from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Kind, Table
 from headrace.model.storage import STORAGE_TABLES
 from headrace.ports.store import BatchRejected, QueryLimits

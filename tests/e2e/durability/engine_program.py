@@ -27,7 +27,8 @@ from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError, StoreUnavailable
-from headrace.base.telemetry import Metrics, configure_logging, get_logger
+from headrace.base.logs import configure_logging, get_logger
+from headrace.base.metrics import Metrics
 from headrace.ingest.load.live_rows import LiveRows
 from headrace.ingest.load.loader import Loader
 from headrace.model.erasure import ErasureRequest

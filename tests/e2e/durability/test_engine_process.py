@@ -17,7 +17,7 @@ from headrace.adapters.engine.ipc.store_client import EngineStore
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.base.clock import SystemClock
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.model.log_records import UNKNOWN_VISITOR, Event, EventRecord, encode_record
 from headrace.model.plan import CompiledQuery
 from headrace.ports.store import QueryLimits, StoreStatus

@@ -37,7 +37,8 @@ from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore, Slot
 from headrace.adapters.store.chdb.reader import ChdbReader
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
-from headrace.base.telemetry import Metrics, get_logger
+from headrace.base.logs import get_logger
+from headrace.base.metrics import Metrics
 from headrace.model.catalog import EVENTS
 from headrace.model.export import LogEnd, Watermark
 from headrace.model.plan import CompiledQuery

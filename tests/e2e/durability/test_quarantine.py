@@ -10,8 +10,8 @@ import pytest
 from headrace.adapters.data_dir.lock import DataDirLocked, lock_data_dir
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.base.clock import SystemClock
+from headrace.base.metrics import Metrics
 from headrace.base.settings import load_settings
-from headrace.base.telemetry import Metrics
 from headrace.model.log_records import Event, EventRecord, Visitor, encode_record
 from headrace.wiring.commands.quarantine import locked_requeuer
 from testing.service import HEADRACE, Json, Service, bearer, clean_environment, wait_until

@@ -21,7 +21,7 @@ from headrace.adapters.memory.store import MemoryStore
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.base.clock import FixedClock
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.ingest.load.batch_reader import BatchLimits
 from headrace.ingest.load.loader import Loader
 from headrace.model.log_records import (

@@ -21,7 +21,7 @@ from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.base.clock import FixedClock
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.ports.event_log import LOG_START, LoggedRecord, LogOffset
 from testing.examples import examples
 
@@ -164,7 +164,7 @@ WRITER = """
     from pathlib import Path
     from headrace.adapters.event_log.segment_log import SegmentLog
     from headrace.base.clock import SystemClock
-    from headrace.base.telemetry import Metrics
+    from headrace.base.metrics import Metrics
 
     root, life = Path(sys.argv[1]), sys.argv[2]
 

@@ -18,7 +18,7 @@ from headrace.adapters.query_scheduler.key import QueryKey
 from headrace.adapters.query_scheduler.result_cache import ResultCache
 from headrace.adapters.query_scheduler.versions import DataVersions
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.ports.store import QueryLimits
 from testing.examples import examples
 

@@ -19,7 +19,7 @@ from headrace.adapters.data_dir.format import ensure_format_marker, newest_forma
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 
 MADE = "2026-11-23T10:00:00.000Z"
 NOT_DURABLE = b"an append that nobody was told of"

@@ -10,7 +10,7 @@ from headrace.adapters.backup.expected_rows import expected_rows
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.base.clock import SystemClock
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.model.data_retention import Cutoffs
 from headrace.model.log_records import (
     UNKNOWN_VISITOR,

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 PROGRAM = """\
-from headrace.base.telemetry import configure_logging, get_logger
+from headrace.base.logs import configure_logging, get_logger
 configure_logging("info", process="worker-0")
 get_logger().debug("accepted")
 get_logger().info("request", status=200, duration_ms=1.5)

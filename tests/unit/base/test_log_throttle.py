@@ -8,7 +8,8 @@ import structlog
 from headrace.base.clock import FixedClock
 from headrace.base.errors import InvalidApiKey, LogUnavailable, Unavailable
 from headrace.base.log_throttle import LogThrottle, LogThrottleFilter
-from headrace.base.telemetry import Logger, Metrics
+from headrace.base.logs import Logger
+from headrace.base.metrics import Metrics
 from headrace.http import endpoints
 from headrace.http.access_log import AccessLog
 

@@ -11,7 +11,7 @@ from chaos.torn_tails import damage_tails
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.base.clock import FixedClock
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.ports.event_log import LOG_START
 
 PAYLOADS = [b"one", b"two" * 100, b"three"]

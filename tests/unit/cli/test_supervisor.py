@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import CapturingLogger
 
 from headrace.base.clock import SystemClock
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.cli.process.supervisor import ProcessSpec, Supervisor
 
 NOT_OPEN = 1_000_000

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.base.clock import FixedClock
 from headrace.base.errors import InvalidQuery, NotFound
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.model.data_retention import Cutoffs
 from headrace.model.plan import CompiledQuery
 from headrace.model.saved_query import SavedQuery, SavedQueryEntry

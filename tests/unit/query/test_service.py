@@ -13,7 +13,7 @@ from headrace.base.errors import (
     QueryTooLarge,
     StoreUnavailable,
 )
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.model.plan import CompiledQuery, OutputKind
 from headrace.ports.rows.retention import FixedCutoffs
 from headrace.ports.store import CHDB_DIALECT, QueryLimits, Rows, StoreResult, StoreStatus

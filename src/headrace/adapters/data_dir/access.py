@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headrace.adapters.data_dir.paths import OWN_ENTRIES
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 
 _GROUP_AND_OTHERS = 0o077
 _SQLITE_SUFFIXES = ("", "-wal", "-shm", "-journal")

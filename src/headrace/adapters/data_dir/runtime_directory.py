@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from headrace.base.errors import OperatorError
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 
 WATCHED_WEBSITES: Final = "watched"
 ENGINE_SOCKET: Final = "engine.socket"

@@ -68,7 +68,7 @@ from headrace.adapters.directory.tokens import PREFIX_LENGTH, Randomness, new_id
 from headrace.adapters.directory.transactions import Author, read_revision, reading, writing
 from headrace.base.clock import Clock
 from headrace.base.errors import OperatorError
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.model.data_retention import RetentionChange
 from headrace.model.tenancy import (
     ApiKey,

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.base.clock import Clock
 from headrace.base.errors import DirectoryUnavailable, OperatorError
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.model.tenancy import TenancySnapshot
 from headrace.ports.directory import ChangeMarker, Directory
 

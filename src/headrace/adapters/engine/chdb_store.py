@@ -15,7 +15,7 @@ from headrace.adapters.store.chdb.self_healing_reader import SelfHealingReader
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.clock import SystemClock
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.ports.store import QueryLimits, StoreStatus
 
 

@@ -8,7 +8,7 @@ from headrace.adapters.backup.snapshots import LiveSnapshots, Snapshot, Snapshot
 from headrace.adapters.engine.load_loop import LoadLoop, LogLoader
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.base.errors import OperatorError, StoreUnavailable
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.ports.event_log import LogOffset
 
 CLICKHOUSE_MAX_BACKOFF_S: Final = 2.0

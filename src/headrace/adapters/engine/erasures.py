@@ -11,7 +11,7 @@ from headrace.adapters.engine.erasure_steps import ErasureSteps, LeftoversT, Mac
 from headrace.adapters.engine.exports import ExcludeImports
 from headrace.adapters.engine.load_loop import LoadAll, LoadLoop
 from headrace.base.errors import OperatorError, StoreUnavailable
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.model.erasure import ErasureRequest
 from headrace.ports.event_log import LogOffset
 from headrace.ports.rows.erasure import Erasure

@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 from headrace.adapters.store.dialect.fingerprint import SELECT_FINGERPRINTS
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.model.plan import CompiledQuery
 from headrace.ports.live import ErrorTexts, UnknownFingerprints
 

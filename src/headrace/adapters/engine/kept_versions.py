@@ -13,7 +13,7 @@ from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.table_identity import read_identities, table_directories
 from headrace.adapters.store.dialect.ddl import DATABASE
 from headrace.adapters.store.dialect.errors import ClickHouseError
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.model.storage import STORAGE_TABLES
 from headrace.ports.rows.versions import RowRange
 

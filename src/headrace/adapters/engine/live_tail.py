@@ -9,7 +9,7 @@ from typing import Final, Protocol, TypeAlias
 from headrace.adapters.engine.load_loop import LogLoader
 from headrace.base.clock import Clock
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.ports.event_log import LogOffset
 from headrace.ports.live import KEPT_ITEMS, MAX_STREAMS_PER_CALLER, LiveItem, LiveItems
 

@@ -10,7 +10,7 @@ from headrace.adapters.engine.ipc.server import EngineServer
 from headrace.adapters.event_log.unreadable_logs import describe_unreadable
 from headrace.base.clock import Clock, SystemClock
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.ports.event_log import LogOffset, LogReader
 
 LAST_LOAD_TIMEOUT_S: Final = 2.0

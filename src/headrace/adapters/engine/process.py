@@ -25,7 +25,8 @@ from headrace.adapters.query_scheduler.coalescing_executor import (
 from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore, SchedulerLimits
 from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import Logger, Metrics
+from headrace.base.logs import Logger
+from headrace.base.metrics import Metrics
 from headrace.ports.rate_limiter import RateLimiters
 from headrace.ports.store import QueryLimits, StoreStatus
 

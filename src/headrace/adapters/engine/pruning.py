@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, TypeVar
 from headrace.adapters.engine.load_loop import LoadLoop
 from headrace.base.clock import MILLISECONDS_PER_DAY, Clock
 from headrace.base.errors import OperatorError, StoreUnavailable
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
 

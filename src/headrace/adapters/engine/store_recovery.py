@@ -8,7 +8,7 @@ from headrace.adapters.store.chdb.table_identity import read_identities, table_d
 from headrace.adapters.store.dialect.ddl import DATABASE
 from headrace.adapters.store.dialect.failures import raising_store_unavailable
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.ports.event_log import LogOffset
 
 

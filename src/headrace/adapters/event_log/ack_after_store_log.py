@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from headrace.base.errors import HeadraceError, LogUnavailable, StoreAckTimeout, StoreUnavailable
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.ports.event_log import EventLog, OnDurable
 
 POLL_INTERVAL_S = 1.0

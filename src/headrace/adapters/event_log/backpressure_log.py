@@ -11,7 +11,8 @@ from msgspec import Struct
 from headrace.adapters.data_dir.paths import SEGMENT_SUFFIX
 from headrace.adapters.event_log.segment_directory import read_loaded_offset
 from headrace.base.errors import LogUnavailable
-from headrace.base.telemetry import Metrics, get_logger
+from headrace.base.logs import get_logger
+from headrace.base.metrics import Metrics
 from headrace.ports.event_log import LOG_START, EventLog, OnDurable
 
 POLL_INTERVAL_S = 1.0

@@ -16,7 +16,7 @@ from headrace.adapters.event_log.segment_format import (
     parse_header,
     segment_name,
 )
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.ports.event_log import LOG_START, LogOffset
 
 _SLOT = struct.Struct(">QQQI")

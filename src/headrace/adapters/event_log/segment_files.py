@@ -15,7 +15,8 @@ from headrace.adapters.event_log.segment_format import SegmentHeader, pack_heade
 from headrace.base.clock import Clock
 from headrace.base.errors import DurabilityUnknown, LogUnavailable
 from headrace.base.log_throttle import LogThrottle
-from headrace.base.telemetry import Metrics, get_logger
+from headrace.base.logs import get_logger
+from headrace.base.metrics import Metrics
 from headrace.ports.event_log import LogOffset
 
 Failure = LogUnavailable | DurabilityUnknown

@@ -18,7 +18,7 @@ from headrace.adapters.event_log.segment_files import Failure, SegmentFiles, clo
 from headrace.adapters.event_log.segment_format import FRAME_SIZE, frame_header
 from headrace.base.clock import Clock
 from headrace.base.errors import HeadraceError, LogUnavailable, OperatorError
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.ports.event_log import OnDurable
 
 SEGMENT_BYTES = 64 * 1024 * 1024

@@ -27,7 +27,8 @@ from headrace.adapters.event_log.segment_format import (
 )
 from headrace.adapters.event_log.unreadable_logs import UnreadableLogs
 from headrace.base.clock import Clock, SystemClock
-from headrace.base.telemetry import Metrics, get_logger
+from headrace.base.logs import get_logger
+from headrace.base.metrics import Metrics
 from headrace.ports.event_log import LOG_START, LogChunk, LoggedRecord, LogOffset
 
 _RECOVERY_POLL_S = 0.005

@@ -6,7 +6,8 @@ from typing import Final
 from msgspec import Struct
 
 from headrace.base.clock import Clock
-from headrace.base.telemetry import Metrics, get_logger
+from headrace.base.logs import get_logger
+from headrace.base.metrics import Metrics
 from headrace.ports.event_log import LogOffset
 
 _INITIAL_BACKOFF_S: Final = 1.0

@@ -18,7 +18,7 @@ from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.base.clock import Clock
 from headrace.base.errors import LogUnavailable, OperatorError, RejectedField
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.formats.audited_changes import retry_change
 from headrace.ports.audit import RecordChanges
 from headrace.ports.event_log import LogOffset

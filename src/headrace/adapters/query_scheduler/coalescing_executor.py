@@ -14,7 +14,7 @@ from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore
 from headrace.adapters.query_scheduler.key import QueryKey
 from headrace.adapters.query_scheduler.versions import Version
 from headrace.base.errors import QueryTimedOut, StoreUnavailable
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.ports.store import QueryLimits
 
 ResultT = TypeVar("ResultT")

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from msgspec import Struct
 
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 
 
 class SlotLimits(Struct, frozen=True):

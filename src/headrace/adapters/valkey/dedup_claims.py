@@ -18,7 +18,7 @@ from headrace.adapters.data_dir.files import write_atomically
 from headrace.adapters.valkey.client import PREFIX, Script, ValkeyClient
 from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.base.errors import SharedStateUnavailable, StoreUnavailable
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.ports.dedup_claims import Claim
 
 _USER_TTL_MS = 60_000

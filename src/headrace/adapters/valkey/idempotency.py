@@ -7,7 +7,7 @@ from typing import Any
 from headrace.adapters.valkey.client import PREFIX, AsyncValkeyClient, Script
 from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.base.errors import SharedStateUnavailable
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.ports.idempotency import Acquired, Replay
 
 _CLAIM_TTL_MS = 60_000

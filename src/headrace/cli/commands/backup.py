@@ -7,8 +7,8 @@ import click
 
 from headrace.base.clock import SystemClock
 from headrace.base.datetime_text import format_iso
+from headrace.base.logs import configure_logging
 from headrace.base.settings import data_path, load_settings
-from headrace.base.telemetry import configure_logging
 from headrace.cli.directory import operator_name
 from headrace.cli.options import data_options, make_private_directory
 from headrace.cli.output import format_bytes, print_json

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import click
 
 from headrace.base.clock import date_from_days
+from headrace.base.logs import configure_logging
 from headrace.base.settings import data_path, load_settings
-from headrace.base.telemetry import configure_logging
 from headrace.cli.options import data_options, make_private_directory
 from headrace.cli.output import pluralize, print_json, print_table
 from headrace.cli.progress import ProgressLine

@@ -9,8 +9,8 @@ import click
 import msgspec
 
 from headrace.base.errors import OperatorError
+from headrace.base.metrics import METRICS
 from headrace.base.settings import Settings, setting_specs
-from headrace.base.telemetry import METRICS
 from headrace.http.apidocs.markdown import heading_id, write_code, write_table
 from headrace.http.apidocs.openapi import make_document
 from headrace.http.apidocs.render_markdown import (

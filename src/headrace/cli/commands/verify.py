@@ -2,8 +2,8 @@
 
 import click
 
+from headrace.base.logs import configure_logging
 from headrace.base.settings import load_settings
-from headrace.base.telemetry import configure_logging
 from headrace.cli.options import data_options
 from headrace.cli.output import pluralize, print_json
 from headrace.model.integrity import IntegrityReport

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from headrace.base.clock import Clock
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.cli.process.heartbeat import Heartbeat
 
 EXIT_OPERATOR_ERROR = 78

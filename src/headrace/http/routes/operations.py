@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.http.request import Handler, Request
 from headrace.http.responses import JSON_HEADER, Header, Response
 from headrace.ports.store import StoreStatus

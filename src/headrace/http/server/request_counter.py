@@ -2,7 +2,7 @@
 
 import asyncio
 
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.http.access_log import REQUESTS_TOTAL
 from headrace.http.endpoint_spec import EndpointSpec
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.formats.arrow_batch import write_stream
 from headrace.ingest.load.batch import Batch
 from headrace.ingest.load.columns import TableMapping

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 
 from headrace.base.clock import MILLISECONDS_PER_DAY, Clock
 from headrace.base.errors import Unavailable
-from headrace.base.telemetry import Metrics, get_logger
+from headrace.base.logs import get_logger
+from headrace.base.metrics import Metrics
 from headrace.formats.event_ids import known_among
 from headrace.ingest.load.batch_reader import BatchLimits, BatchReader, ReadRecord
 from headrace.ingest.load.bisect import part_token

@@ -3,7 +3,7 @@
 import hashlib
 
 from headrace.base.errors import Unavailable
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.ingest.receive.authorize import Caller
 from headrace.ports.idempotency import IdempotencyStore, Replay
 

@@ -6,7 +6,7 @@ import msgspec
 
 from headrace.base.clock import Clock
 from headrace.base.errors import ClientError, HeadraceError, InvalidIdempotencyKey, Unavailable
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.ingest.receive.authorizer import Authorizer
 from headrace.ingest.receive.decoding.body_decoder import BodyDecoder
 from headrace.ingest.receive.decoding.decode import PATH_SPECS, IngestPath

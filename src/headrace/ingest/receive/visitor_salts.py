@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from headrace.base.clock import MILLISECONDS_PER_DAY, Clock, utc_day
 from headrace.base.errors import HeadraceError
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 
 _SALT_BYTES = 32
 _RETRY_AFTER_MS = 5_000

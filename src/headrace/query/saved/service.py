@@ -13,7 +13,7 @@ from headrace.base.errors import (
     OperatorError,
     QueryErrorCode,
 )
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.model.plan import QueryPlan
 from headrace.model.saved_query import SAVED_NAME, SavedQuery, SavedQueryEntry
 from headrace.model.tenancy import WebsiteId, hash_secret

@@ -27,8 +27,8 @@ from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.base.errors import OperatorError
+from headrace.base.logs import get_logger
 from headrace.base.settings import Settings, data_path
-from headrace.base.telemetry import get_logger
 from headrace.formats.audited_changes import restore_change
 from headrace.wiring.commands.audit import record_changes
 from headrace.wiring.commands.engine_access import EngineRuntime, connect_engine

@@ -30,8 +30,8 @@ from headrace.adapters.imports.parquet_files import ParquetFile
 from headrace.adapters.imports.report_file import ReportFile
 from headrace.base.clock import Clock, SystemClock
 from headrace.base.errors import DurabilityUnknown, OperatorError, Unavailable
+from headrace.base.metrics import Metrics
 from headrace.base.settings import Settings
-from headrace.base.telemetry import Metrics
 from headrace.erasure.imported_items import ErasedImportItems
 from headrace.formats.audited_changes import import_change
 from headrace.ingest.imports.decoder import ChunkDecoder

@@ -29,8 +29,8 @@ from headrace.adapters.store_migration.migration_state import (
 from headrace.adapters.store_migration.plan import ChunkLimits
 from headrace.adapters.store_migration.selects import select_count
 from headrace.base.errors import OperatorError
+from headrace.base.logs import get_logger
 from headrace.base.settings import Settings, data_path
-from headrace.base.telemetry import get_logger
 from headrace.model.migration import MigrationResult, MigrationTarget
 from headrace.model.storage import STORAGE_TABLES
 from headrace.wiring.commands.reapplied_erasures import erase_again

@@ -23,8 +23,8 @@ from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.reports import StoreReport
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError
+from headrace.base.logs import get_logger
 from headrace.base.settings import Settings, data_path
-from headrace.base.telemetry import get_logger
 from headrace.model.data_retention import Cutoffs, RetentionPolicy
 from headrace.model.integrity import IntegrityReport, Issue
 from headrace.wiring.data import locked_for_command, require_data

@@ -14,7 +14,7 @@ from headrace.adapters.store.chdb.part_lifetimes import ChdbPartLifetimes
 from headrace.adapters.store.chdb.row_deletion import ChdbRowDeleter
 from headrace.adapters.store.chdb.row_finder import ChdbRowFinder
 from headrace.adapters.store.chdb.writer import ChdbWriter
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.ports.dedup_claims import DedupClaims
 from headrace.wiring.engine.dependencies import NONCE_BYTES, EngineDependencies
 from headrace.wiring.engine.pruning import engine_pruning

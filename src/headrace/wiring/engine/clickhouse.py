@@ -15,7 +15,7 @@ from headrace.adapters.store.clickhouse.row_deletion import ClickHouseRowDeleter
 from headrace.adapters.store.clickhouse.row_finder import ClickHouseRowFinder
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.adapters.store_migration.migration_state import GatedLoader
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.ports.dedup_claims import DedupClaims
 from headrace.ports.rows.erasure import KeptPartLifetimes
 from headrace.wiring.engine.dependencies import EngineDependencies

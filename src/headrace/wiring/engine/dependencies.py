@@ -22,8 +22,9 @@ from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.base.clock import SystemClock
 from headrace.base.freed_memory import return_freed_memory
+from headrace.base.logs import get_logger
+from headrace.base.metrics import Metrics
 from headrace.base.settings import Settings
-from headrace.base.telemetry import Metrics, get_logger
 from headrace.erasure.service import Leftovers
 from headrace.ingest.load.live_rows import LiveRows
 from headrace.ingest.load.loader import Loader

@@ -11,8 +11,8 @@ from headrace.adapters.quarantine.requeue_lock import requeue_locked
 from headrace.adapters.query_scheduler.versions import DataVersions
 from headrace.adapters.sqlite.erasable_replies import SqliteErasableReplies
 from headrace.base.clock import SystemClock
+from headrace.base.logs import get_logger
 from headrace.base.settings import Settings
-from headrace.base.telemetry import get_logger
 from headrace.erasure.machines import ErasingMachines, OneMachine
 from headrace.erasure.planning import ErasurePlanner
 from headrace.erasure.service import ErasureService, Leftovers

@@ -10,8 +10,8 @@ from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.base.clock import SystemClock
 from headrace.base.freed_memory import keep_freed_memory
+from headrace.base.metrics import Metrics
 from headrace.base.settings import Settings
-from headrace.base.telemetry import Metrics
 from headrace.wiring.data import data_dir_paths
 from headrace.wiring.engine.chdb import chdb_engine_process
 from headrace.wiring.engine.clickhouse import clickhouse_engine_process

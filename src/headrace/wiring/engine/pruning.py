@@ -10,8 +10,8 @@ from headrace.adapters.query_scheduler.versions import DataVersions
 from headrace.adapters.store_migration.migration_state import MigrationState
 from headrace.base.clock import SystemClock
 from headrace.base.errors import StoreUnavailable
+from headrace.base.logs import get_logger
 from headrace.base.settings import Settings
-from headrace.base.telemetry import get_logger
 from headrace.model.data_retention import RetentionPolicy
 from headrace.model.tenancy import Website
 from headrace.ports.ledger import Ledger

@@ -11,8 +11,9 @@ from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
 from headrace.adapters.directory.tenancy_source import PollingTenancySource
 from headrace.adapters.engine.ipc.connections import EngineConnections
 from headrace.base.clock import Clock, SystemClock
+from headrace.base.logs import get_logger
+from headrace.base.metrics import Metrics
 from headrace.base.settings import Settings
-from headrace.base.telemetry import Metrics, get_logger
 from headrace.ingest.receive.visitor_salts import DailySalts, expire_salts
 from headrace.model.data_retention import RetentionPolicy
 from headrace.ports.directory import Directory

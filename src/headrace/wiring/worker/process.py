@@ -6,8 +6,9 @@ import socket
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from headrace.base.logs import get_logger
+from headrace.base.metrics import Metrics
 from headrace.base.settings import Settings
-from headrace.base.telemetry import Metrics, get_logger
 from headrace.http.admission import Admission
 from headrace.http.app import create_app
 from headrace.http.server.server import serve

@@ -13,7 +13,7 @@ from headrace.adapters.store.dialect.errors import BrokenPart
 from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.clock import FixedClock
 from headrace.base.errors import QueryTooLarge, StoreUnavailable
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.formats.rollup_columns import ROLLUP_PROJECTION, rollup_from_events
 from headrace.model.catalog import EVENTS
 from headrace.ports.store import QueryLimits

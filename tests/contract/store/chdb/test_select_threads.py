@@ -9,7 +9,7 @@ from headrace.adapters.store.chdb.reader import ChdbReader
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.errors import QueryTimedOut, QueryTooLarge, StoreUnavailable
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.ports.store import QueryLimits
 from testing.chdb import ENDLESS, LIMITS, FreshStore, until_running
 

@@ -20,7 +20,8 @@ from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.errors import QueryTimedOut
-from headrace.base.telemetry import Metrics, get_logger
+from headrace.base.logs import get_logger
+from headrace.base.metrics import Metrics
 from headrace.model.catalog import EVENTS
 from headrace.ports.store import QueryLimits
 from testing.chdb import ENDLESS, FreshStore, arrow_stream

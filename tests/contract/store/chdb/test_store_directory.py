@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.base.errors import OperatorError
-from headrace.base.telemetry import configure_logging, get_logger
+from headrace.base.logs import configure_logging, get_logger
 configure_logging("info", process="test")
 chdb = ChdbInstance(Path(sys.argv[1]), log=get_logger())
 try:

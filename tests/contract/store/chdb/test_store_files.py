@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.writer import ChdbWriter
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 chdb = ChdbInstance(Path(sys.argv[1]), log=get_logger())
 chdb.open()
 writer = ChdbWriter(chdb)

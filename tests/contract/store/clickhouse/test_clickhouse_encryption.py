@@ -16,7 +16,7 @@ from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.model.catalog import EVENTS
 from testing.chdb import LIMITS, arrow_stream
 from testing.servers.clickhouse import ClickHouseServers, ClickHouseTables

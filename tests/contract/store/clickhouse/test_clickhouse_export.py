@@ -16,7 +16,7 @@ from headrace.adapters.store.clickhouse.address import parse_address
 from headrace.adapters.store.clickhouse.export_store import ClickHouseExportStore
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
 from headrace.base.errors import QueryTooLarge
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.model.catalog import EVENTS
 from headrace.model.export import Chunk, ExportFormat, ExportPlan, ExportRequest, Watermark
 from headrace.model.plan import CompiledQuery

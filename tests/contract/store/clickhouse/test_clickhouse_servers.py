@@ -22,7 +22,7 @@ from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.errors import OperatorError, StoreUnavailable
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.model.catalog import EVENTS
 from headrace.ports.store import QueryLimits
 from testing.chdb import ENDLESS, LIMITS, arrow_stream

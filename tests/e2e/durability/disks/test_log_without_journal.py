@@ -20,7 +20,7 @@ from headrace.adapters.event_log.segment_directory import FileOps
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.base.clock import FixedClock
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.ports.event_log import LOG_START, LogOffset
 
 BLOCK = 4096

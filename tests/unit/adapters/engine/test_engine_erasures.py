@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from headrace.adapters.engine.erasures import EngineErasures
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.erasure.machines import OneMachine
 from headrace.model.erasure import ErasureRequest, Selector, SelectorKind
 from headrace.model.tenancy import WebsiteId

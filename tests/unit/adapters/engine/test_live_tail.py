@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from headrace.adapters.engine.live_tail import LiveTail, TailedLoader
 from headrace.base.clock import FixedClock
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.ports.event_log import LogOffset
 from headrace.ports.live import KEPT_ITEMS, MAX_STREAMS_PER_CALLER, LiveItem, LiveItems
 

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from headrace.adapters.engine.load_loop import LoadLoop, cooldown_s
 from headrace.base.clock import FixedClock
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.ports.event_log import LogChunk, LogOffset
 
 pytestmark = pytest.mark.asyncio

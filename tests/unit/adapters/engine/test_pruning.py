@@ -11,7 +11,7 @@ from headrace.adapters.engine.load_loop import LoadLoop
 from headrace.adapters.engine.pruning import EnginePruning
 from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from headrace.base.errors import OperatorError, StoreUnavailable
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
 from tests.unit.adapters.engine.test_load_loop import Loader, Log

@@ -13,7 +13,7 @@ from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.chdb.table_identity import IDENTITY_FILE, ensure_identities
 from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.ports.event_log import LOG_START, LogOffset
 from headrace.ports.ledger import LogRange
 

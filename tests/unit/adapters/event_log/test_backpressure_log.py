@@ -19,7 +19,7 @@ from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.memory.log import MemoryLog
 from headrace.base.clock import FixedClock
 from headrace.base.errors import LogUnavailable
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 
 GOOD = DiskUsage(free_bytes=1000, backlog_bytes=50)
 LIMITS = Thresholds(min_free_bytes=1000, max_backlog_bytes=50)

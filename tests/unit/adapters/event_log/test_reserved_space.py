@@ -18,7 +18,7 @@ from headrace.adapters.event_log.segment_format import FRAME_SIZE, HEADER_SIZE
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.base.clock import FixedClock
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.ports.event_log import LOG_START
 
 SEGMENT_BYTES = 1024 * 1024

@@ -12,7 +12,7 @@ from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.event_log.segment_rewriter import SegmentRewriter
 from headrace.base.clock import SystemClock
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.ports.event_log import LOG_START, LogOffset
 
 SECRET = b"secret"

@@ -6,7 +6,7 @@ import pytest
 
 from headrace.adapters.query_scheduler.fair_semaphore import FairSemaphore, SlotLimits
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 
 pytestmark = pytest.mark.asyncio
 

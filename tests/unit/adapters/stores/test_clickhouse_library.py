@@ -16,7 +16,7 @@ import sys
 from headrace.adapters.store.clickhouse.address import parse_address
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 address = parse_address("clickhouse://host/headrace")
 ClickHouseWriter(address).close()
 ClickHouseReader(address, connections=1, log=get_logger())

@@ -16,7 +16,7 @@ from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.ingest.load.batch_reader import BatchLimits
 from headrace.ingest.load.columns import TABLE_MAPPINGS, TableMapping
 from headrace.ingest.load.loader import Loader

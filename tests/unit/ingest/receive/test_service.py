@@ -28,7 +28,7 @@ from headrace.base.errors import (
     WebsiteMissingOrganization,
     WebsiteNotFound,
 )
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.ingest.receive.authorize import NO_WEBSITE
 from headrace.ingest.receive.decoding.decode import IngestPath
 from headrace.ingest.receive.decoding.decode_request import BodyLimits

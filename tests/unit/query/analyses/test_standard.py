@@ -9,7 +9,7 @@ import pytest
 
 from headrace.base.clock import FixedClock
 from headrace.base.errors import InvalidQuery, QueryTimedOut, StoreUnavailable
-from headrace.base.telemetry import Metrics
+from headrace.base.metrics import Metrics
 from headrace.model.data_retention import Cutoffs
 from headrace.model.plan import CompiledQuery, single_filters
 from headrace.model.tenancy import WebsiteId

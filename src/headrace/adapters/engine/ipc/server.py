@@ -64,7 +64,7 @@ from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.failures import refused_select
 from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.ports.rate_limiter import RateLimiters
 from headrace.ports.store import QueryLimits, StoreStatus
 

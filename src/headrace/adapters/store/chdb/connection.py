@@ -36,7 +36,7 @@ from headrace.base.errors import (
     OperatorError,
     StoreUnavailable,
 )
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.ports.store import QueryLimits
 
 MEMORY_SHARE: Final = 0.7

@@ -9,7 +9,7 @@ from headrace.adapters.store.dialect.ddl import DATABASE
 from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.errors import QueryTimedOut
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.ports.store import QueryLimits
 
 _OVERRUN_S = 2.0

@@ -22,7 +22,7 @@ from headrace.adapters.store.dialect.rollup_ddl import (
 )
 from headrace.adapters.store.dialect.statements import render
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.formats.rollup_columns import ROLLUP
 from headrace.model.catalog import EVENTS
 

@@ -9,7 +9,7 @@ from headrace.adapters.store.dialect.errors import BrokenPart
 from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.base.clock import Clock
 from headrace.base.errors import Unavailable
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.formats.rollup_columns import rollup_from_events
 from headrace.ports.store import QueryLimits
 

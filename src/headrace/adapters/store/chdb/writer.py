@@ -23,7 +23,7 @@ from headrace.adapters.store.dialect.ddl import (
 from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.failures import insert_error, raising_store_unavailable
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 from headrace.formats.arrow_batch import ArrowTimes
 from headrace.model.catalog import Table
 from headrace.model.storage import STORAGE_TABLES, StoredTable

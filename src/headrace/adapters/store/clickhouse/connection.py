@@ -14,7 +14,7 @@ from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.adapters.store.dialect.results import RESULT_FORMAT, decode_rows
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import get_logger
+from headrace.base.logs import get_logger
 
 CONNECT_TIMEOUT_S: Final = 3
 

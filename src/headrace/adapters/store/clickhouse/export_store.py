@@ -12,7 +12,7 @@ from headrace.adapters.store.clickhouse.wide_parameters import fit_parameters
 from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.failures import refused_select
 from headrace.adapters.store.dialect.results import RESULT_FORMAT, decode_rows
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.model.export import Watermark
 from headrace.model.plan import CompiledQuery
 from headrace.ports.store import QueryLimits

@@ -16,7 +16,7 @@ from headrace.adapters.store.dialect.errors import ClickHouseError, query_error
 from headrace.adapters.store.dialect.parameters import EncodedParameters, quote_literal
 from headrace.adapters.store.dialect.results import READER_SETTINGS, RESULT_FORMAT
 from headrace.base.errors import HeadraceError, QueryTimedOut, StoreUnavailable
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.ports.store import QueryLimits
 
 _OVERRUN_S: Final = 2.0

@@ -13,7 +13,7 @@ from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.failures import refused_select
 from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.adapters.store.dialect.results import decode_result
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.model.plan import CompiledQuery
 from headrace.ports.store import QueryLimits, StoreResult, StoreStatus
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from headrace.adapters.store.dialect.errors import REJECTED_CODES, ClickHouseError
 from headrace.base.errors import StoreUnavailable
-from headrace.base.telemetry import Logger
+from headrace.base.logs import Logger
 from headrace.ports.store import BatchRejected, SelectFailed
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from headrace.base.errors import OperatorError
+from headrace.base.logs import configure_logging
 from headrace.base.settings import Settings, load_settings
-from headrace.base.telemetry import configure_logging
 from headrace.cli.directory import operator_name
 from headrace.cli.options import data_options
 from headrace.cli.output import format_short_timestamp, print_json, print_table

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from headrace.base.errors import InvalidQuery, OperatorError
+from headrace.base.logs import configure_logging
 from headrace.base.settings import load_settings
-from headrace.base.telemetry import configure_logging
 from headrace.cli.directory import operator_name
 from headrace.cli.options import data_options
 from headrace.cli.output import format_bytes, print_json

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 import click
 import msgspec
 
+from headrace.base.logs import configure_logging
 from headrace.base.settings import load_settings
-from headrace.base.telemetry import configure_logging
 from headrace.cli.directory import operator_name
 from headrace.cli.options import data_options
 from headrace.cli.output import (

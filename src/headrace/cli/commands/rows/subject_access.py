@@ -7,8 +7,8 @@ from typing import BinaryIO, Final
 
 import click
 
+from headrace.base.logs import configure_logging
 from headrace.base.settings import load_settings
-from headrace.base.telemetry import configure_logging
 from headrace.cli.options import data_options
 from headrace.cli.output import print_json
 from headrace.cli.selectors import given_selectors, selector_options

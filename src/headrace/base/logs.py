@@ -1,0 +1,91 @@
+"""Log lines. None ever carries an address, a User-Agent, a key or a payload."""
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
+import structlog
+
+from headrace.base.clock import SystemClock
+from headrace.base.log_throttle import LogThrottle, LogThrottleFilter
+
+_LEADING_FIELDS = ("timestamp", "level", "process", "event_name")
+"""The fields that come first in a line of JSON, for readers."""
+
+Logger = structlog.typing.FilteringBoundLogger
+
+
+def configure_logging(level: str, *, process: str) -> None:
+    """Write log lines to standard error, each with the name of the process.
+
+    Lines are JSON, or formatted text where standard error is a terminal. Lines that libraries
+    write with the standard library's logging have the same form.
+    """
+    severity = logging.getLevelNamesMapping()[level.upper()]
+    processors: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _add_process(process),
+        structlog.processors.EventRenamer("event_name"),
+        structlog.processors.format_exc_info,
+    ]
+    at_terminal = sys.stderr.isatty()
+    structlog.configure(
+        processors=[*processors, _console_renderer() if at_terminal else _json_renderer(_dump)],
+        wrapper_class=structlog.make_filtering_bound_logger(severity),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr)
+        if at_terminal
+        else structlog.BytesLoggerFactory(sys.stderr.buffer),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler()
+    handler.addFilter(
+        LogThrottleFilter(
+            LogThrottle(lines=10, window_s=10.0, monotonic_s=SystemClock().monotonic_s)
+        )
+    )
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=processors,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                _console_renderer() if at_terminal else _json_renderer(_dump_text),
+            ],
+        )
+    )
+    logging.basicConfig(level=max(severity, logging.WARNING), handlers=[handler], force=True)
+
+
+def _console_renderer() -> structlog.typing.Processor:
+    return structlog.dev.ConsoleRenderer(event_key="event_name", pad_event_to=20)
+
+
+def _json_renderer(serializer: Callable[..., str | bytes]) -> structlog.typing.Processor:
+    return structlog.processors.JSONRenderer(serializer=serializer)
+
+
+def get_logger() -> Logger:
+    """Return a logger: `log.info("engine_started", pid=1)`."""
+    return cast("Logger", structlog.get_logger())  # structlog types its lazy proxy as Any
+
+
+def _add_process(process: str) -> structlog.typing.Processor:
+    def add(
+        _logger: object, _method: str, event: structlog.typing.EventDict
+    ) -> structlog.typing.EventDict:
+        event["process"] = process
+        return event
+
+    return add
+
+
+def _dump(event: Any, **_options: Any) -> bytes:  # noqa: ANN401 - structlog's serializer takes anything
+    ordered = {name: event[name] for name in _LEADING_FIELDS if name in event} | event
+    return msgspec.json.encode(ordered, enc_hook=str)
+
+
+def _dump_text(event: Any, **options: Any) -> str:  # noqa: ANN401
+    return _dump(event, **options).decode()
