@@ -368,9 +368,11 @@ def test_range_is_clamped_to_the_store_limits(start: str, end: str, bound: tuple
 
 
 def test_every_kind_operator_function_and_bucket_has_its_row() -> None:
-    assert set(VALUES) == set(OUTPUT_KINDS) == set(DISTINCT_VALUES) == set(Kind)
+    queried = set(Kind) - {Kind.DIGEST}  # which no column of the catalog is
+    assert {column.kind for table in TABLES for column in table.columns} <= queried
+    assert set(VALUES) == set(OUTPUT_KINDS) == set(DISTINCT_VALUES) == queried
     assert {*OPERATORS, *PRESENCE} == set(Operator)
-    assert set(IS_SET) == set(Kind)
+    assert set(IS_SET) == queried
     assert set(MEMBERSHIPS) == {Operator.EQ, Operator.NE, Operator.IN, Operator.NOT_IN}
     assert set(COLUMN_AGGREGATES) == set(Aggregate) - {Aggregate.COUNT, Aggregate.UNIQ}
     assert set(BUCKET_KINDS) == set(Granularity)
