@@ -49,8 +49,8 @@ coverage: $(VENV)/.dev ## Report the branch coverage of unit and contract tests
 	$(PYTEST) --cov --cov-report=term:skip-covered $(MEASURED_TESTS)
 
 .PHONY: test-fast
-test-fast: $(VENV)/.dev ## Run the tests that take at most a few seconds each
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal --hypothesis-profile fast -m 'not slow and not browser and not node and not clickhouse'
+test-fast: $(VENV)/.dev ## Run the tests that take at most a few seconds each and need no running service
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal --hypothesis-profile fast --ignore tests/e2e -m 'not slow and not browser and not node and not clickhouse'
 
 .PHONY: package
 package: $(VENV)/.dev ## Build the wheels and sdists of service and client in dist/, and test them installed
