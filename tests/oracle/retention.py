@@ -1,6 +1,7 @@
 """A reference evaluator of retention queries: everybody's events are walked one by one."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -9,16 +10,14 @@ from tests.oracle.evaluate import matching_rows
 from tests.oracle.funnel import histories, query_of
 from tests.oracle.rows import Row, Stored
 
-_LATEST = "2031-12-31"
-"""Returns may lie after the range: this is later than any event of the data."""
-
 
 def evaluate_retention(body: Mapping[str, Any], stored: Stored, now_ms: int) -> list[Row]:
-    """Return the rows of a valid retention query."""
+    """Return the rows of a valid retention query. Returns may lie after its range."""
     zone, size = ZoneInfo(body.get("timezone") or "UTC"), body["granularity"]
     firsts = {id(row) for row in matching_rows(query_of(body["first"], body), stored)}
-    later = {**body, "endDate": _LATEST}
-    returns = {id(row) for row in matching_rows(query_of(body["return"], later), stored)}
+    # Not by a later date of the body: with that a range may be longer than a query's.
+    later = replace(query_of(body["return"], body), end=date.max)
+    returns = {id(row) for row in matching_rows(later, stored)}
     cohorts: dict[int, list[set[int]]] = {}
     for events in histories(body.get("by") or "anonymous_id", stored):
         positions = [number for number, event in enumerate(events) if id(event) in firsts]
