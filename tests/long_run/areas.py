@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from headrace.base.clock import FixedClock
 from headrace.base.errors import InvalidQuery
@@ -81,11 +81,14 @@ def _draw_case(
 
 
 def _dated(case: Case) -> Body:
-    """Return the body with the dates that the last days are at its time."""
+    """Return the body with the dates that the last days are at its time; a refused one as it is."""
     body = case.body
     if "lastDays" not in body or "startDate" in body or "endDate" in body:
         return body
-    zone = ZoneInfo(body.get("timezone") or "UTC")
+    try:
+        zone = ZoneInfo(body.get("timezone") or "UTC")
+    except (TypeError, ValueError, ZoneInfoNotFoundError):
+        return body
     last = datetime.fromtimestamp(case.now_ms / 1000, UTC).astimezone(zone).date()
     first = last - timedelta(days=body["lastDays"] - 1)
     rest = {key: body[key] for key in body if key != "lastDays"}
