@@ -165,6 +165,33 @@ def test_signal_handler_may_report_while_its_thread_does(
     assert sum(count for _, count in server.requests) == len(items)
 
 
+SIGNAL_WHILE_THE_THREAD_STARTS = """
+import signal
+signal.signal(signal.SIGALRM, lambda *_: client.track("signal"))
+make_thread = threading.Thread
+
+def make_thread_interrupted(*arguments, **options):
+    threading.Thread = make_thread
+    signal.raise_signal(signal.SIGALRM)
+    return make_thread(*arguments, **options)
+
+threading.Thread = make_thread_interrupted
+client.track("main")
+print([thread.name for thread in threading.enumerate()].count("headrace-sender"))
+assert client.flush()
+"""
+
+
+def test_signal_handler_that_reports_while_the_thread_starts_starts_no_second_one(
+    server: FakeHeadrace, tmp_path: Path
+) -> None:
+    """Two threads would send each request twice."""
+    printed = run(SIGNAL_WHILE_THE_THREAD_STARTS, server, tmp_path / "outbox")
+
+    assert printed == "1\n"
+    assert sorted(server.event_names()) == ["main", "signal"]
+
+
 def test_processes_may_open_a_new_outbox_at_the_same_time(
     server: FakeHeadrace, tmp_path: Path
 ) -> None:

@@ -52,7 +52,8 @@ class Sender(ForkAware):
         prepare_for_forks(self)
 
     def _begin(self) -> None:
-        self._start_lock = threading.RLock()
+        self._hurry_lock = threading.RLock()
+        self._is_claimed = threading.Lock()  # held from the start of the thread on
         self._thread: threading.Thread | None = None
         self._arrived = Wakeup()
         self._hurry = Wakeup()
@@ -87,14 +88,14 @@ class Sender(ForkAware):
     @contextmanager
     def hurry(self) -> Generator[None]:
         """Send without lingering during the block; also ends a pause, once, but no Retry-After."""
-        with self._start_lock:
+        with self._hurry_lock:
             self._hurrying += 1
         self._hurry.set()
         self.notify()
         try:
             yield
         finally:
-            with self._start_lock:
+            with self._hurry_lock:
                 self._hurrying -= 1
 
     def stop(self, timeout_s: float) -> None:
@@ -106,14 +107,17 @@ class Sender(ForkAware):
             self._thread.join(timeout_s)
 
     def _start(self) -> None:
-        with self._start_lock:
-            if self._thread is None and not self._stopping.is_set():
-                thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
-                self._thread = thread
-                try:
-                    thread.start()
-                except RuntimeError:  # the interpreter ends: the next process sends
-                    self._thread = None
+        # A signal handler may come here while its thread is in the lines below: the claim is one
+        # call of C, and unlike a lock that the thread may take again it lets only one of both on.
+        if self._stopping.is_set() or not self._is_claimed.acquire(blocking=False):
+            return
+        thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter ends: the next process sends
+            self._is_claimed.release()
+        else:
+            self._thread = thread
 
     def _run(self) -> None:
         while not self._stopping.is_set():
