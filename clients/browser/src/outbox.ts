@@ -38,6 +38,8 @@ let sendingUntil = 0;
 /** The number of items that were refused for good or did not fit, until an event reports it. */
 let dropped = 0;
 let sequence = 1e6;
+/** The number of items of a request; fewer after one that was too large. */
+let limit = MAX_BATCH;
 
 /** The keys of the items, newest first. */
 const keys = (): string[] =>
@@ -50,8 +52,8 @@ const keys = (): string[] =>
 const read = (key: string): string => memory[key] || storage[key]!;
 
 const remove = (key: string): void => {
-  delete memory[key];
   delete storage[key];
+  delete memory[key];
 };
 
 /** A random text of 128 bits; `randomUUID` is missing on pages without TLS. */
@@ -85,13 +87,15 @@ const schedule = (delayMs: number): void => {
   timer = setTimeout(flush, delayMs);
 };
 
-const endpointOf = (key: string): string => key.split(":")[2]!;
+const endpointOf = (key: string): string => key.replace(/.*:/, "");
 
-/** Return the oldest items of one endpoint; drop what is beyond the limits of the outbox. */
-const nextBatch = (limit = MAX_BATCH): string[] => {
-  let total = 0;
+/** Return the oldest items of an endpoint, of that of the oldest item if none is named.
+ *
+ * What is beyond the limits of the outbox is dropped.
+ */
+const nextBatch = (endpoint?: string): string[] => {
   let size = 0;
-  let endpoint = "";
+  let total = 0;
   return keys()
     .filter(
       (key, index) =>
@@ -129,8 +133,8 @@ const retry = (pauseMs = 0): void =>
 
 /** Send until nothing is left or something fails. */
 const sendAll = async (): Promise<void> => {
-  let limit = MAX_BATCH;
-  for (let batch; (batch = nextBatch(limit))[0]; ) {
+  limit = MAX_BATCH;
+  for (let batch; (batch = nextBatch())[0]; ) {
     const { status, headers } = await post(batch);
     const isFinal = FINAL.test(status as unknown as string);
     if (status === 413 && batch[1]) limit = batch.length >> 1;
@@ -149,7 +153,7 @@ export const flush = async (): Promise<void> => {
   sendingUntil = Date.now() + 2 * MAX_REQUEST_MS;
   try {
     await (locks
-      ? locks.request(PREFIX, { ifAvailable: true }, async (lock) =>
+      ? locks.request(PREFIX, { ifAvailable: true }, (lock) =>
           // Another tab sends these items, too, unless it is frozen or gone with the lock.
           lock || Math.random() > 0.8 ? sendAll() : schedule(2000),
         )
@@ -167,7 +171,11 @@ export const retryNow = (): void => {
 };
 
 /** Hand what is unsent to the browser, which sends it without this page; nothing is removed. */
-export const sendOnLeaving = (): void => {
-  const batch = nextBatch();
-  if (batch[0]) post(batch).catch(() => {});
-};
+export const sendOnLeaving = (): void =>
+  new Set(keys().map(endpointOf)).forEach(async (endpoint) => {
+    try {
+      await post(nextBatch(endpoint));
+    } catch {
+      // the next page sends it
+    }
+  });

@@ -105,6 +105,32 @@ def test_pinned_script_loads_and_a_changed_one_does_not(
         assert tab.run("arguments[0](typeof window.headrace)") == "undefined"
 
 
+def test_items_of_all_endpoints_are_sent_when_their_page_is_left(
+    service: Service, website: str, tab: Tab
+) -> None:
+    with served_pages(head=snippet(service, website)) as origin:
+        tab.open(f"{origin}/")
+        tab.run(LOADED)
+        wait_until(lambda: service.count(website, "events") == 1, "the view is stored")
+        run(
+            tab,
+            "headrace.put('vitals', {path: '/', metricName: 'FPS', metricValue: 60});"
+            "headrace.put('errors', {path: '/', message: 'too late'});"
+            "headrace.track('left');"
+            "location.href = 'about:blank'",
+        )
+        wait_until(
+            lambda: (
+                count_by(service, website, "event_name")
+                == {"screen_view": 1, "left": 1, "page_exit": 1}
+            ),
+            "the last events are stored",
+        )
+    wait_until(lambda: service.count(website, "errors") == 1, "the error is stored")
+    stored = count_by(service, website, "metric_name", "performance")
+    assert stored["FPS"] == 1
+
+
 def test_navigations_are_views_where_the_browser_has_no_navigation_api(
     service: Service, website: str, tab: Tab
 ) -> None:
