@@ -5,6 +5,7 @@ and one for requests without. The website id is public, so whoever knows it coul
 event id first and so suppress the event of a server.
 """
 
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
@@ -14,6 +15,8 @@ from headrace.model.log_records import ErrorEvent, Event, EventKind, Vital
 EVENT_ID_DIGEST_BYTES = 16
 EVENT_KEY_BYTES = 8
 _MAX_CACHED_NAMESPACES = 4096
+_NO_KEY = bytes(EVENT_KEY_BYTES)
+_KEY_AND_REST = f"{EVENT_KEY_BYTES}s{EVENT_ID_DIGEST_BYTES - EVENT_KEY_BYTES}x"
 
 _FLIPPED = tuple(bytes([byte ^ 1]) for byte in range(256))
 
@@ -71,8 +74,17 @@ def event_key(digest: bytes) -> bytes:
     return digest[:EVENT_KEY_BYTES]
 
 
+def event_keys(digests: Sequence[bytes]) -> Sequence[bytes]:
+    """Return the keys of items by their digests: zeros for an empty one, an item without an id."""
+    joined = b"".join(digests)
+    if len(joined) < EVENT_ID_DIGEST_BYTES * len(digests):
+        return [event_key(digest) if digest else _NO_KEY for digest in digests]
+    return struct.unpack(_KEY_AND_REST * len(digests), joined)  # half the time of single slices
+
+
 def known_among(known: Mapping[bytes, int], digests: Iterable[bytes]) -> Mapping[bytes, int]:
     """Return those of the digests that are in a mapping, with their expiries."""
-    if known.keys().isdisjoint(digests):  # of most events; a fifth of the time of asking for each
+    # As for most events; it takes a fifth of the time of asking for each.
+    if not known or known.keys().isdisjoint(digests):
         return {}
     return {digest: known[digest] for digest in digests if digest in known}

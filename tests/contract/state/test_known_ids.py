@@ -152,5 +152,16 @@ def test_filter_finds_every_digest_in_its_plane_and_few_others() -> None:
         **{digest: [3, 7] for digest in added[:10]},
     }
     assert len(digest_filter.candidates(others, 16)) < 10
+    assert digest_filter.candidates([], 16) == []
     digest_filter.clear(3)
     assert digest_filter.candidates(added, 16) == [(digest, 1 << 7) for digest in added[:10]]
+
+
+def test_filter_finds_what_is_added_in_many_pieces_and_planes() -> None:
+    digest_filter = DigestFilter(MIN_SLOTS)
+    added = digests(60_000)  # more than are added at once, and many that share a slot
+    for plane in range(8):
+        digest_filter.add(b"".join(added[plane * 7_500 :]), 16, plane)
+    found = dict(digest_filter.candidates(added, 16))
+    for number, digest in enumerate(added):
+        assert found[digest] & (2 << number // 7_500) - 1 == (2 << number // 7_500) - 1

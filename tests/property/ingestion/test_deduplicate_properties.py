@@ -12,6 +12,7 @@ from headrace.ingest.load.deduplicate import (
     IDEMPOTENCY_KEY_TTL_MS,
     deduplicate,
 )
+from headrace.ingest.load.new_digests import NewDigests
 from headrace.model.log_records import UNKNOWN_VISITOR, Event, EventKind, EventRecord
 from headrace.ports.event_log import LOG_START, LoggedRecord
 
@@ -40,12 +41,18 @@ records = st.lists(
 )
 
 
-def digest_of(website_id: str, event_id: str) -> bytes:
-    return keyed_digests(EventKind.EVENTS, [Event(website_id, 0, "a", event_id=event_id)])[0]
+def digest_of(website_id: str, event_id: str, has_api_key: bool) -> bytes:
+    digests = keyed_digests(EventKind.EVENTS, [Event(website_id, 0, "a", event_id=event_id)])
+    return digests[0] if has_api_key else keyless_digest(digests[0])
 
 
 known = st.dictionaries(
-    st.builds(digest_of, st.sampled_from(["web_a", "web_b"]), st.sampled_from(["1", "2"])),
+    st.builds(
+        digest_of,
+        st.sampled_from(["web_a", "web_b"]),
+        st.sampled_from(["1", "2"]),
+        has_api_key=st.booleans(),
+    ),
     st.sampled_from([START_MS, START_MS + 1, START_MS + 2]),
     max_size=2,
 )
@@ -86,15 +93,38 @@ def one_by_one(
     return kept, new
 
 
+def read_of(contents: Sequence[EventRecord]) -> list[ReadRecord]:
+    logged = LoggedRecord(start=LOG_START, end=LOG_START, payload=b"")
+    return [ReadRecord("worker-0", logged, one.received_ms, one) for one in contents]
+
+
 @given(records, known)
 def test_all_at_once_keeps_what_one_by_one_keeps(
     contents: list[EventRecord], known_before: dict[bytes, int]
 ) -> None:
-    logged = LoggedRecord(start=LOG_START, end=LOG_START, payload=b"")
-    read = [ReadRecord("worker-0", logged, one.received_ms, one) for one in contents]
     dedup = deduplicate(
-        read, lambda digests: {d: known_before[d] for d in digests if d in known_before}
+        read_of(contents),
+        lambda digests: {d: known_before[d] for d in digests if d in known_before},
     )
     assert ([list(one) for one in dedup.kept], dedup.new_digests) == one_by_one(
         contents, known_before
     )
+
+
+@given(st.lists(records, max_size=4), known)
+def test_chunks_of_a_batch_keep_what_one_by_one_keeps(
+    chunks: list[list[EventRecord]], known_before: dict[bytes, int]
+) -> None:
+    new_digests = NewDigests()
+    kept: list[list[int]] = []
+    for contents in chunks:
+        dedup = deduplicate(
+            read_of(contents),
+            lambda digests: {d: known_before[d] for d in digests if d in known_before},
+            new_digests,
+        )
+        kept += map(list, dedup.kept)
+        assert dedup.new_digests is new_digests.expiries
+    every = [content for contents in chunks for content in contents]
+    expected = one_by_one(every, known_before)
+    assert (kept, new_digests.expiries) == expected

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.adapters.event_log.segment_directory import FileOps
+from headrace.adapters.event_log.file_ops import FileOps
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.memory.store import MemoryStore

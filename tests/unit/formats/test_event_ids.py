@@ -2,7 +2,7 @@
 
 from hashlib import blake2b
 
-from headrace.formats.event_ids import keyed_digests, keyless_digest, known_among
+from headrace.formats.event_ids import event_keys, keyed_digests, keyless_digest, known_among
 from headrace.model.log_records import Event, EventKind, Vital
 
 
@@ -36,3 +36,11 @@ def test_known_digests_are_found_with_their_expiries() -> None:
     known = {b"a": 1, b"b": 2}
     assert known_among(known, [b"c", b"b"]) == {b"b": 2}
     assert known_among(known, [b"c"]) == {}
+
+
+def test_keys_of_rows_are_the_first_half_of_their_digests_or_zeros() -> None:
+    first, second = bytes(range(16)), bytes(range(100, 116))
+    assert list(event_keys([first, second])) == [bytes(range(8)), bytes(range(100, 108))]
+    assert list(event_keys([first, b"", second])) == [bytes(range(8)), bytes(8), second[:8]]
+    assert list(event_keys([b"", b""])) == [bytes(8), bytes(8)]
+    assert list(event_keys([])) == []

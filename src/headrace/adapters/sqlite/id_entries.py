@@ -1,7 +1,8 @@
 """Entries of event ids in the ledger's database: a digest and its expiry, in blocks by a prefix."""
 
 from array import array
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from operator import add
 from typing import Final
 
 from headrace.formats.event_ids import EVENT_ID_DIGEST_BYTES
@@ -17,21 +18,20 @@ _HIGH_TWO_BITS_LAST = bytes(byte >> 6 for byte in range(256))
 def encode_blocks(expiries: Mapping[bytes, int]) -> dict[int, bytes]:
     """Return the entries of digests in blocks, by their prefixes and in the order of those."""
     blocks: list[list[bytes]] = [[] for _ in range(BLOCKS_PER_RUN)]
-    appends = [block.append for block in blocks]
     for prefix, entry in zip(
         prefixes_of(b"".join(expiries)), encode_entries(expiries), strict=True
     ):
-        appends[prefix](entry)
+        blocks[prefix].append(entry)
     return {prefix: b"".join(block) for prefix, block in enumerate(blocks) if block}
 
 
-def encode_entries(expiries: Mapping[bytes, int]) -> list[bytes]:
+def encode_entries(expiries: Mapping[bytes, int]) -> Iterable[bytes]:
     """Return an entry for each digest."""
     encoded = {
         expiry_ms: expiry_ms.to_bytes(_EXPIRY_BYTES, "little")
         for expiry_ms in set(expiries.values())
     }
-    return [digest + encoded[expiry_ms] for digest, expiry_ms in expiries.items()]
+    return map(add, expiries, map(encoded.__getitem__, expiries.values()))
 
 
 def decode_entries(entries: bytes) -> Generator[tuple[bytes, int]]:

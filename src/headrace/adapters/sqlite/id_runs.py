@@ -85,9 +85,8 @@ class IdRuns:
 
     def write(self, expiries: Mapping[bytes, int]) -> tuple[IdRun, bytes]:
         """Write a run of digests with their expiries; return it and its entries."""
-        run = IdRun(
-            self._next_number(), 0, len(expiries), min(expiries.values()), max(expiries.values())
-        )
+        different = set(expiries.values())
+        run = IdRun(self._next_number(), 0, len(expiries), min(different), max(different))
         blocks = encode_blocks(expiries)
         self._insert(run, blocks)
         return run, b"".join(blocks.values())

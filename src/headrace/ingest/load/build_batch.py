@@ -11,13 +11,13 @@ from typing import Any
 from msgspec import Struct
 
 from headrace.formats.arrow_batch import StreamWriter
-from headrace.formats.event_ids import known_among
 from headrace.formats.row_ids import last_offsets, split_row_ids
 from headrace.ingest.load import quarantine_entries
 from headrace.ingest.load.batch import Batch, group_by_kind
 from headrace.ingest.load.batch_reader import BatchReader, ReadRecord
 from headrace.ingest.load.columns import TABLE_MAPPINGS
 from headrace.ingest.load.deduplicate import DroppedItems, deduplicate
+from headrace.ingest.load.new_digests import NewDigests
 from headrace.model.log_records import EventKind
 from headrace.model.storage import STORAGE_TABLES
 from headrace.ports.ledger import LogRange
@@ -56,19 +56,14 @@ class EncodedBatch(Struct, frozen=True):
 
 def build_batch(batch_reader: BatchReader, *, identity: str, find_known: FindKnown) -> EncodedBatch:
     """Read a batch and encode it. `find_known` returns the digests known before the batch."""
-    new_digests: dict[bytes, int] = {}
-
-    def find_including_batch(digests: Sequence[bytes]) -> Mapping[bytes, int]:
-        return {**find_known(digests), **known_among(new_digests, digests)}
-
+    new_digests = NewDigests()
     encoders = {event_kind: _TableEncoder(event_kind) for event_kind in EventKind}
     dropped: Counter[DroppedItems] = Counter()
     undecodable: list[QuarantineEntry] = []
     oldest_ms: int | None = None
     imported: dict[int, bytes] = {}
     for records in _chunks(batch_reader):
-        dedup = deduplicate(records, find_including_batch)
-        new_digests.update(dedup.new_digests)
+        dedup = deduplicate(records, find_known, new_digests)
         dropped.update(dedup.dropped)
         undecodable += quarantine_entries.undecodable(records)
         oldest_ms = oldest_receipt(records, oldest_ms)
@@ -76,8 +71,9 @@ def build_batch(batch_reader: BatchReader, *, identity: str, find_known: FindKno
         for event_kind, batch in group_by_kind(records, dedup, identity=identity).items():
             encoders[event_kind].add(batch)
     encoded = [table.finish() for table in encoders.values() if table.rows]
+    expiries = new_digests.expiries
     return EncodedBatch(
-        batch_reader.ranges, encoded, new_digests, dropped, undecodable, oldest_ms, imported
+        batch_reader.ranges, encoded, expiries, dropped, undecodable, oldest_ms, imported
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from headrace.formats.event_ids import EVENT_KEY_BYTES, event_key
+from headrace.formats.event_ids import event_keys
 from headrace.formats.indexed_column import ROW_INDEX_TYPE, IndexedColumn
 from headrace.ingest.load.batch import Batch, ItemT
 from headrace.ingest.load.property_columns import (
@@ -40,7 +40,6 @@ booleans, sixteen bytes for `id`, eight for `event_key`, JSON text as bytes for 
 An absent column is missing in every row: "", None or False.
 """
 
-_NO_KEY = bytes(EVENT_KEY_BYTES)
 _VISITOR_COLUMNS = tuple(Visitor.__struct_fields__)
 _get_value = dict[str, Any].get
 _PROMOTED = tuple(column for column in PROMOTED_COLUMNS if column.name not in {"path", "url"})
@@ -216,9 +215,7 @@ def _shared_columns(
 
 
 def _event_keys(digests: Sequence[bytes]) -> dict[str, Sequence[Any]]:
-    if not any(digests):
-        return {}
-    return {EVENT_KEY.name: [event_key(digest) if digest else _NO_KEY for digest in digests]}
+    return {EVENT_KEY.name: event_keys(digests)} if any(digests) else {}
 
 
 def _visitor_columns(batch: Batch[Any], own: Sequence[Visitor | None]) -> dict[str, Sequence[Any]]:

@@ -7,9 +7,10 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from headrace.base.clock import MILLISECONDS_PER_DAY
-from headrace.formats.event_ids import keyed_digests, keyless_digest
+from headrace.formats.event_ids import keyed_digests, keyless_digest, known_among
 from headrace.formats.row_ids import EVENT_KIND_OF
 from headrace.ingest.load.batch_reader import ReadRecord
+from headrace.ingest.load.new_digests import NewDigests
 from headrace.model.log_records import ErrorEvent, Event, EventKind, LogRecord, Vital
 from headrace.ports.dedup_claims import Claim, DedupClaims
 
@@ -33,50 +34,54 @@ class DedupResult(Struct, frozen=True):
 
     `kept` has the indexes of the items to store for each record, `digests` those of the event ids
     of all its items, none where no item has one; `new_digests` has digests with their expiries in
-    epoch milliseconds; `dropped` counts the items that are not stored.
+    epoch milliseconds, those from before the records included; `dropped` counts the items that are
+    not stored.
     """
 
     kept: list[Sequence[int]]
     digests: Sequence[Sequence[bytes]]
-    new_digests: dict[bytes, int]
+    new_digests: Mapping[bytes, int]
     dropped: Counter[DroppedItems]
 
 
 def deduplicate(
     records: Sequence[ReadRecord],
     find_known: Callable[[Sequence[bytes]], Mapping[bytes, int]],
+    new_digests: NewDigests | None = None,
 ) -> DedupResult:
     """Drop items with known digests, and all but the first of repeated items in the records.
 
-    Expired items are dropped too; their digests are remembered.
+    `new_digests` are those of the batch before these records, which are known too; the records'
+    are added to them. Expired items are dropped too; their digests are remembered.
     """
+    collected = NewDigests() if new_digests is None else new_digests
     digests = [_digests(record.content) for record in records]
     lookups: list[bytes] = []
-    for item_digests in digests:
-        lookups += _present(item_digests)
+    for record, item_digests in zip(records, digests, strict=True):
+        present = _present(item_digests)
+        lookups += present
+        if record.content is not None and record.content.has_api_key is None:
+            lookups += map(keyless_digest, present)
     lookups += [
         r.content.idempotency_digest for r in records if r.content and r.content.idempotency_digest
     ]
-    dedup = DedupResult(kept=[], digests=digests, new_digests={}, dropped=Counter())
-    if not lookups:
+    dedup = DedupResult([], digests, collected.expiries, dropped=Counter())
+    known: Mapping[bytes, int] = find_known(lookups) if lookups else {}
+    if not known and _add_if_all_are_new(records, digests, collected):
         dedup.kept.extend(
             _unexpired(record.content, _all_indexes(record.content), dedup.dropped)
             for record in records
         )
         return dedup
-    expiries = dict(find_known(lookups))
-    if not expiries and _add_if_all_are_new(records, digests, dedup.new_digests):
-        dedup.kept.extend(
-            _unexpired(record.content, _all_indexes(record.content), dedup.dropped)
-            for record in records
-        )
-        return dedup
+    expiries = {**known, **known_among(collected.expiries, lookups)}
+    added: dict[bytes, int] = {}
     for record, item_digests in zip(records, digests, strict=True):
-        kept = _deduplicate_record(record, item_digests, expiries, dedup.new_digests)
+        kept = _deduplicate_record(record, item_digests, expiries, added)
         if record.content is not None and len(kept) < len(record.content.items):
             repeated = DroppedItems(EVENT_KIND_OF[type(record.content)], REPEATED)
             dedup.dropped[repeated] += len(record.content.items) - len(kept)
         dedup.kept.append(_unexpired(record.content, kept, dedup.dropped))
+    collected.add(added)
     return dedup
 
 
@@ -126,35 +131,31 @@ def _has_event_id(items: Sequence[Event | Vital | ErrorEvent]) -> bool:
 
 
 def _add_if_all_are_new(
-    records: Sequence[ReadRecord],
-    digests: Sequence[Sequence[bytes]],
-    new_digests: dict[bytes, int],
+    records: Sequence[ReadRecord], digests: Sequence[Sequence[bytes]], new_digests: NewDigests
 ) -> bool:
     """Add the digests of records of which none is known, unless one of them is repeated.
 
-    Most chunks are like that, and so take no step for each of their digests. Returns whether they
+    Most chunks are like that, and so take one step for each of their digests. Returns whether they
     were added.
     """
-    added: dict[bytes, int] = {}
-    count = 0
+    parts: list[Mapping[bytes, int]] = []
     for record, item_digests in zip(records, digests, strict=True):
         content = record.content
         if content is None:
             continue
         if content.idempotency_digest:
-            added[content.idempotency_digest] = content.received_ms + IDEMPOTENCY_KEY_TTL_MS
-            count += 1
+            expiry_ms = content.received_ms + IDEMPOTENCY_KEY_TTL_MS
+            parts.append({content.idempotency_digest: expiry_ms})
         if not item_digests:
             continue
         if content.has_api_key is None:  # the namespace is unknown: two digests for each id
             return False
         present = _present(item_digests)
-        added.update(dict.fromkeys(present, content.received_ms + EVENT_ID_TTL_MS))
-        count += len(present)
-    if len(added) < count:
-        return False
-    new_digests.update(added)
-    return True
+        part = dict.fromkeys(present, content.received_ms + EVENT_ID_TTL_MS)
+        if len(part) < len(present):
+            return False
+        parts.append(part)
+    return new_digests.add_if_all_are_new(parts)
 
 
 def _deduplicate_record(
