@@ -11,7 +11,8 @@ from contextlib import closing
 from pathlib import Path
 from random import Random
 
-from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory
+from headrace.adapters.event_log.file_ops import FileOps
+from headrace.adapters.event_log.segment_directory import LogDirectory
 
 _MARKER_FILE = "durable"
 _FRAME_MAGIC = b"\xc1\xffHR"

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from headrace.adapters.event_log import segment_files
-from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory
+from headrace.adapters.event_log.file_ops import FileOps
+from headrace.adapters.event_log.segment_directory import LogDirectory
 from headrace.adapters.event_log.segment_format import frame_header
 from headrace.adapters.event_log.segment_log import SEGMENT_BYTES
 from headrace.adapters.event_log.segment_reader import SegmentReader

@@ -7,10 +7,14 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TypeVar
 
 from headrace.base.clock import Clock, SystemClock
-from headrace.base.settings import Settings, data_path, load_settings
-from headrace.cli.options import make_private_directory
+from headrace.base.settings import Settings, load_settings
 from headrace.ports.directory import Directory
-from headrace.wiring.data import data_dir_paths, migrate_data_dir_if_idle, require_data
+from headrace.wiring.data import (
+    create_data_dir,
+    data_dir_paths,
+    migrate_data_dir_if_idle,
+    require_data,
+)
 from headrace.wiring.shared import has_external_directory, open_configured_directory
 
 Listed = TypeVar("Listed", bound=Sequence[object])
@@ -23,7 +27,7 @@ def opened_directory(settings: Settings, clock: Clock) -> Generator[Directory]:
     A directory in a database server needs no data directory. Raises `OperatorError`.
     """
     if not has_external_directory(settings):
-        make_private_directory(data_path(settings))
+        create_data_dir(settings)
         migrate_data_dir_if_idle(settings)
     directory = open_configured_directory(settings, clock)
     try:

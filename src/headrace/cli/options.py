@@ -1,12 +1,10 @@
 """Options that several commands share, and what they need to use them."""
 
 from collections.abc import Callable, Collection
-from pathlib import Path
 from typing import Final
 
 import click
 
-from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, setting_specs
 
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a lookup, nothing is bound
@@ -44,17 +42,6 @@ def setting_options(
         return command
 
     return decorate
-
-
-def make_private_directory(path: Path) -> None:
-    """Create a directory with mode 0700 and its parents. An existing one is not changed.
-
-    Raises `OperatorError`.
-    """
-    try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise OperatorError(f"cannot create {path}: {error.strerror}") from error
 
 
 class RetainDays(click.ParamType[int | str]):

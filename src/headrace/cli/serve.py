@@ -18,13 +18,12 @@ from headrace.base.logs import configure_logging, get_logger
 from headrace.base.metrics import METRICS_DIRECTORY_VARIABLE
 from headrace.base.settings import (
     Settings,
-    data_path,
     load_settings,
     settings_environment,
     suggest_setting_names,
     worker_count,
 )
-from headrace.cli.options import make_private_directory, setting_options
+from headrace.cli.options import setting_options
 from headrace.cli.process.child import exit_with_parent, raise_file_limit, stop_on_signals
 from headrace.cli.process.heartbeat import send_heartbeats
 from headrace.cli.process.supervisor import (
@@ -32,7 +31,7 @@ from headrace.cli.process.supervisor import (
     ProcessSpec,
     Supervisor,
 )
-from headrace.wiring.data import locked_for_service
+from headrace.wiring.data import create_data_dir, locked_for_service
 from headrace.wiring.store import check_configured_files
 
 _BACKLOG = 2048
@@ -58,7 +57,7 @@ def serve_command(**overrides: str | None) -> None:
         get_logger().warning("unknown_variable", variable=variable, did_you_mean=suggestion)
     check_configured_files(settings)
     raise_file_limit()
-    make_private_directory(data_path(settings))
+    create_data_dir(settings)
     with (
         locked_for_service(settings) as runtime,
         _listening(settings) as listening_socket,

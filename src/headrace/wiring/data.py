@@ -5,6 +5,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from headrace.adapters.data_dir.access import restrict_access
+from headrace.adapters.data_dir.files import create_private_directory
 from headrace.adapters.data_dir.format import (
     ensure_format_marker,
     has_current_format,
@@ -13,6 +14,7 @@ from headrace.adapters.data_dir.format import (
 from headrace.adapters.data_dir.lock import SERVE_COMMAND, lock_data_dir
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.data_dir.runtime_directory import runtime_directory
+from headrace.adapters.data_dir.sqlite_files import separate_sqlite_files
 from headrace.adapters.store_migration.migration_state import check_not_migrated_away
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, data_path
@@ -31,6 +33,7 @@ def locked_for_service(settings: Settings) -> Generator[Path]:
     with lock_data_dir(root, SERVE_COMMAND, has_store=has_store) as publish_runtime_dir:
         check_not_migrated_away(root, has_store=has_store)
         restrict_access(root)
+        separate_sqlite_files(root)
         migrate_data_dir(root)
         with runtime_directory(root) as runtime:
             publish_runtime_dir(runtime)
@@ -44,10 +47,24 @@ def locked_for_command(settings: Settings, command: str) -> Generator[None]:
     Raises `DataDirLocked` when a service or another command has the lock, and `OperatorError` when
     a newer version wrote the directory.
     """
-    with lock_data_dir(data_path(settings), command):
-        restrict_access(data_path(settings))
-        migrate_data_dir(data_path(settings))
+    root = data_path(settings)
+    with lock_data_dir(root, command):
+        restrict_access(root)
+        separate_sqlite_files(root)
+        migrate_data_dir(root)
         yield
+
+
+def create_data_dir(settings: Settings) -> None:
+    """Create the data directory and its parents, for their owner only, unless it exists.
+
+    Raises `OperatorError`.
+    """
+    root = data_path(settings)
+    try:
+        create_private_directory(root)
+    except OSError as error:
+        raise OperatorError(f"cannot create {root}: {error.strerror}") from error
 
 
 def require_data(settings: Settings) -> None:

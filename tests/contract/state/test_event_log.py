@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from structlog.testing import capture_logs
 
-from headrace.adapters.event_log.segment_directory import FileOps
+from headrace.adapters.event_log.file_ops import FileOps
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.memory.log import MemoryLog

@@ -281,7 +281,7 @@ def test_marker_of_a_restore_is_durable_before_anything_is_restored(
         for call in calls
         if call.name == "fsync" and call.result == 0 and call.ended < first_created
     ]
-    assert synced == ["restore-unfinished", "there"]
+    assert synced == ["lock", "there", "restore-unfinished", "there"]
 
 
 def cut(content: bytes) -> bytes:

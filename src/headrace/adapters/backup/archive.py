@@ -21,7 +21,8 @@ from headrace.adapters.backup.snapshots import Snapshot, walk_entries
 from headrace.adapters.data_dir.files import sync_directory
 from headrace.adapters.data_dir.format import newest_format, read_format_marker
 from headrace.adapters.data_dir.paths import LOG, SEGMENT_SUFFIX, UNFINISHED_SUFFIX
-from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory
+from headrace.adapters.event_log.file_ops import FileOps
+from headrace.adapters.event_log.segment_directory import LogDirectory
 from headrace.base.errors import OperatorError
 
 if TYPE_CHECKING:

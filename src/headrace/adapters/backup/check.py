@@ -16,8 +16,8 @@ from headrace.adapters.data_dir.paths import (
     SEGMENT_SUFFIX,
     DataDirPaths,
 )
+from headrace.adapters.event_log.loaded_marker import read_loaded_offset
 from headrace.adapters.event_log.segment_check import LogReport, check_log
-from headrace.adapters.event_log.segment_directory import read_loaded_offset
 from headrace.adapters.event_log.segment_format import FIRST_SEGMENT, HEADER_SIZE, segment_name
 from headrace.adapters.sqlite.copies import integrity_errors
 from headrace.adapters.sqlite.ledger import SqliteLedger

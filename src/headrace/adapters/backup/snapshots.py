@@ -19,7 +19,8 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 
 from headrace.adapters.data_dir.paths import UNFINISHED_SUFFIX, DataDirPaths
-from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory
+from headrace.adapters.event_log.file_ops import FileOps
+from headrace.adapters.event_log.segment_directory import LogDirectory
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.event_log.unreadable_logs import describe_unreadable
 from headrace.adapters.quarantine.requeue_lock import requeue_locked

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headrace.adapters.data_dir.paths import OWN_ENTRIES
+from headrace.adapters.data_dir.sqlite_files import SQLITE_SUFFIXES
 from headrace.base.logs import get_logger
 
 _GROUP_AND_OTHERS = 0o077
-_SQLITE_SUFFIXES = ("", "-wal", "-shm", "-journal")
 
 
 def restrict_access(root: Path) -> None:
@@ -30,5 +30,5 @@ def restrict_access(root: Path) -> None:
 
 def _own_entries(root: Path) -> Iterator[Path]:
     for name in OWN_ENTRIES:
-        for suffix in _SQLITE_SUFFIXES:
+        for suffix in ("", *SQLITE_SUFFIXES):
             yield root / f"{name}{suffix}"

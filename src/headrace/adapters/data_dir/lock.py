@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from headrace.adapters.data_dir.files import create_file_durably
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.base.errors import OperatorError
 
@@ -47,7 +48,8 @@ def lock_data_dir(
     Yields the function with which a service publishes its runtime directory and `has_store`.
     """
     try:
-        descriptor = os.open(DataDirPaths(root).lock, os.O_CREAT | os.O_RDWR, 0o600)
+        create_file_durably(lock := DataDirPaths(root).lock)
+        descriptor = os.open(lock, os.O_RDWR)
     except OSError as error:
         raise OperatorError(
             f"cannot write to the data directory {root}: {error.strerror}"

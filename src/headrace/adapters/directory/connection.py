@@ -11,6 +11,7 @@ from msgspec import Struct
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
+from headrace.adapters.data_dir.files import create_file_durably, create_private_directory
 from headrace.base.errors import OperatorError
 from headrace.ports.directory import ChangeMarker
 
@@ -156,8 +157,9 @@ def _scrub_journal(engine: Engine, journal: Path, _table: str) -> None:
 
 def _make_private_file(path: Path) -> None:
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        create_private_directory(path.parent)
+        create_file_durably(path)
+        os.close(os.open(path, os.O_RDWR))
     except OSError as error:
         raise OperatorError(f"cannot write {path}: {error.strerror}") from error
 

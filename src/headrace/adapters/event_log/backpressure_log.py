@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from headrace.adapters.data_dir.paths import SEGMENT_SUFFIX
-from headrace.adapters.event_log.segment_directory import read_loaded_offset
+from headrace.adapters.event_log.loaded_marker import read_loaded_offset
 from headrace.base.errors import LogUnavailable
 from headrace.base.logs import get_logger
 from headrace.base.metrics import Metrics

@@ -1,15 +1,14 @@
-"""The directory of one log: its segment files, lock and markers, and recovery after a crash."""
+"""The directory of one log: its segment files, locks and durable marker, and its recovery."""
 
 import fcntl
 import os
 import struct
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from zlib import crc32
 
-from headrace.adapters.data_dir.paths import DURABLE_MARKER, LOADED_MARKER, SEGMENT_SUFFIX
-from headrace.adapters.event_log.reserved_space import reserve_space
+from headrace.adapters.data_dir.paths import DURABLE_MARKER, SEGMENT_SUFFIX
+from headrace.adapters.event_log.file_ops import FileOps, is_deleted, read_exactly
 from headrace.adapters.event_log.segment_format import (
     HEADER_SIZE,
     last_record_end,
@@ -21,49 +20,6 @@ from headrace.ports.event_log import LOG_START, LogOffset
 
 _SLOT = struct.Struct(">QQQI")
 _SLOTS = 2
-_LOADED = struct.Struct(">QQI")
-
-
-class FileOps:
-    """The file operations of a log. A class, so that tests can pass one that fails."""
-
-    def create(self, path: Path) -> int:
-        """Create a file, or empty one that a failed attempt left; return its descriptor."""
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
-
-    def reserve(self, file: int, size: int) -> int:
-        """Reserve disk space for an empty file; return how much of it, see `reserve_space`."""
-        return reserve_space(file, size)
-
-    def free_reserved(self, file: int) -> None:
-        """Free what is reserved and not used. Synced before other files get it for long."""
-        self.truncate(file, os.fstat(file).st_size)
-        self.sync(file)
-
-    def write(self, file: int, content: bytes, offset: int) -> None:
-        """Write all of the content at an offset, also where one call writes only a part."""
-        written = os.pwrite(file, content, offset)
-        while written < len(content):
-            written += os.pwrite(file, content[written:], offset + written)
-
-    def truncate(self, file: int, size: int) -> None:
-        """Cut a file to a size."""
-        os.ftruncate(file, size)
-
-    def sync(self, file: int) -> None:
-        """Return when what was written to a file is on disk."""
-        _fdatasync(file)
-
-    def sync_directory(self, path: Path) -> None:
-        """Return when the names in a directory are on disk."""
-        directory = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
-
-
-_fdatasync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)  # macOS has only fsync
 
 
 class LogDirectory:
@@ -241,53 +197,7 @@ class LogDirectory:
         ]
 
 
-def write_loaded_offset(path: Path, offset: LogOffset) -> None:
-    """Write, into a log's directory, the offset up to which all records are in the store.
-
-    Not synced: it may be old after a power cut. Raises `OSError`.
-    """
-    packed = _LOADED.pack(offset.segment, offset.offset, 0)[:-4]
-    file = os.open(path / LOADED_MARKER, os.O_WRONLY | os.O_CREAT, 0o600)
-    try:
-        os.pwrite(file, packed + crc32(packed).to_bytes(4, "big"), 0)
-    finally:
-        os.close(file)
-
-
-def read_loaded_offset(path: Path) -> LogOffset | None:
-    """Return the offset of `write_loaded_offset`; None where it is missing or not valid."""
-    try:
-        data = (path / LOADED_MARKER).read_bytes()
-    except OSError:
-        return None
-    if len(data) != _LOADED.size or crc32(data[:-4]) != int.from_bytes(data[-4:], "big"):
-        return None
-    segment, offset, _ = _LOADED.unpack(data)
-    return LogOffset(segment, offset)
-
-
 def _valid_size(file: int, known: int, size: int) -> int:
     data = read_exactly(file, size - known, known)
     begin = HEADER_SIZE if known == 0 and parse_header(data) is not None else 0
     return known + last_record_end(data, begin)
-
-
-def is_deleted(file: int) -> bool:
-    """Return whether an open file has no name left."""
-    return os.fstat(file).st_nlink == 0
-
-
-def read_exactly(file: int, size: int, offset: int) -> bytes:
-    """Read a range of a file; shorter only where the file ends."""
-    data = os.pread(file, size, offset)
-    while len(data) < size and (more := os.pread(file, size - len(data), offset + len(data))):
-        data += more
-    return data
-
-
-def create_directory(path: Path, *, file_ops: FileOps) -> None:
-    """Create a directory and its missing parents, durably."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    for folder in reversed(missing):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        file_ops.sync_directory(folder.parent)

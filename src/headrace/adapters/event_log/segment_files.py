@@ -5,12 +5,8 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
-from headrace.adapters.event_log.segment_directory import (
-    FileOps,
-    LogDirectory,
-    create_directory,
-    is_deleted,
-)
+from headrace.adapters.event_log.file_ops import FileOps, create_directory, is_deleted
+from headrace.adapters.event_log.segment_directory import LogDirectory
 from headrace.adapters.event_log.segment_format import SegmentHeader, pack_header
 from headrace.base.clock import Clock
 from headrace.base.errors import DurabilityUnknown, LogUnavailable

@@ -9,11 +9,8 @@ from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 
-from headrace.adapters.event_log.segment_directory import (
-    FileOps,
-    LogDirectory,
-    create_directory,
-)
+from headrace.adapters.event_log.file_ops import FileOps, create_directory
+from headrace.adapters.event_log.segment_directory import LogDirectory
 from headrace.adapters.event_log.segment_files import Failure, SegmentFiles, closing_on_failure
 from headrace.adapters.event_log.segment_format import FRAME_SIZE, frame_header
 from headrace.base.clock import Clock

@@ -11,13 +11,9 @@ from msgspec import Struct
 
 from headrace.adapters.data_dir.files import remove_durably
 from headrace.adapters.data_dir.paths import UNFINISHED_SUFFIX
-from headrace.adapters.event_log.segment_directory import (
-    FileOps,
-    LogDirectory,
-    create_directory,
-    read_exactly,
-    write_loaded_offset,
-)
+from headrace.adapters.event_log.file_ops import FileOps, create_directory, read_exactly
+from headrace.adapters.event_log.loaded_marker import write_loaded_offset
+from headrace.adapters.event_log.segment_directory import LogDirectory
 from headrace.adapters.event_log.segment_format import (
     HEADER_SIZE,
     declared_frame_size,

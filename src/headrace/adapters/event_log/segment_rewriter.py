@@ -12,7 +12,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory, read_exactly
+from headrace.adapters.event_log.file_ops import FileOps, read_exactly
+from headrace.adapters.event_log.segment_directory import LogDirectory
 from headrace.adapters.event_log.segment_format import (
     HEADER_SIZE,
     declared_frame_size,

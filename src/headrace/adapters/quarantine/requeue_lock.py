@@ -5,7 +5,8 @@ from collections.abc import Generator
 from typing import Final
 
 from headrace.adapters.data_dir.paths import RETRY_LOG, DataDirPaths
-from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory, create_directory
+from headrace.adapters.event_log.file_ops import FileOps, create_directory
+from headrace.adapters.event_log.segment_directory import LogDirectory
 from headrace.adapters.event_log.segment_log import lock_log
 
 _LOCK_TIMEOUT_S: Final = 10.0

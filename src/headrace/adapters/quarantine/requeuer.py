@@ -13,7 +13,9 @@ from headrace.adapters.data_dir.files import (
     write_atomically,
 )
 from headrace.adapters.data_dir.paths import RETRY_LOG
-from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory, read_loaded_offset
+from headrace.adapters.event_log.file_ops import FileOps
+from headrace.adapters.event_log.loaded_marker import read_loaded_offset
+from headrace.adapters.event_log.segment_directory import LogDirectory
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.base.clock import Clock

@@ -5,6 +5,8 @@ import sqlite3
 from collections.abc import Generator
 from pathlib import Path
 
+from headrace.adapters.data_dir.sqlite_files import close_durably
+
 _BUSY_TIMEOUT_S = 10
 _SHORT_LIVED = (
     ("visitor_salts", "salt", "DELETE FROM visitor_salts"),
@@ -53,7 +55,7 @@ def _connected(path: Path) -> Generator[sqlite3.Connection]:
     try:
         yield connection
     finally:
-        connection.close()
+        close_durably(connection, path)
 
 
 def integrity_errors(path: Path) -> list[str]:
@@ -64,5 +66,5 @@ def integrity_errors(path: Path) -> list[str]:
     except sqlite3.Error as error:
         return [str(error)]
     finally:
-        connection.close()
+        close_durably(connection, path)
     return [str(error) for (error,) in rows if error != "ok"]

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
+from headrace.adapters.data_dir.sqlite_files import close_durably
 from headrace.base.errors import StoreUnavailable
 from headrace.formats.kept_replies import event_ids_of, without_event_id
 
@@ -48,9 +49,10 @@ class SqliteErasableReplies:
     @contextlib.contextmanager
     def _connected(self) -> Generator[sqlite3.Connection]:
         try:
-            with contextlib.closing(
-                sqlite3.connect(self._path, isolation_level=None, timeout=_BUSY_TIMEOUT_S)
-            ) as connection:
+            connection = sqlite3.connect(self._path, isolation_level=None, timeout=_BUSY_TIMEOUT_S)
+            try:
                 yield connection
+            finally:
+                close_durably(connection, self._path)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"cannot change the idempotency keys: {error}") from error

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from headrace.adapters.data_dir.files import create_file_durably
+from headrace.adapters.data_dir.sqlite_files import close_durably
 from headrace.base.clock import MILLISECONDS_PER_DAY, Clock
 from headrace.base.errors import LogUnavailable, OperatorError
 from headrace.ports.idempotency import Acquired, Replay
@@ -39,8 +41,11 @@ class SqliteIdempotencyStore:
     digests too, and the loader drops duplicates.
     """
 
-    def __init__(self, connection: sqlite3.Connection, *, owner: str, clock: Clock) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, *, owner: str, clock: Clock
+    ) -> None:
         self._connection = connection
+        self._path = path
         self._owner = owner
         self._clock = clock
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="idempotency")
@@ -54,15 +59,16 @@ class SqliteIdempotencyStore:
         `owner` names the worker, uniquely among live ones. Raises `OperatorError`.
         """
         try:
+            create_file_durably(path)
             connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             connection.execute("PRAGMA busy_timeout = 5000")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.executescript(_SCHEMA)
             connection.execute("DELETE FROM claims WHERE owner = ? AND reply IS NULL", (owner,))
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             raise OperatorError(f"cannot open the idempotency keys in {path}: {error}") from error
-        return cls(connection, owner=owner, clock=clock)
+        return cls(connection, path, owner=owner, clock=clock)
 
     async def acquire(self, digest: bytes) -> Acquired | Replay:
         """Claim a digest; waits while another request has the claim."""
@@ -83,7 +89,7 @@ class SqliteIdempotencyStore:
     async def close(self) -> None:
         """Close the file. May be called twice."""
         self._thread.shutdown()
-        self._connection.close()
+        close_durably(self._connection, self._path)
 
     async def _try_acquire(self, digest: bytes) -> Acquired | Replay | None:
         future = self._submit(self._acquire_in_thread, digest)

@@ -9,6 +9,8 @@ from typing import Any, cast
 
 import msgspec
 
+from headrace.adapters.data_dir.files import create_file_durably, create_private_directory
+from headrace.adapters.data_dir.sqlite_files import close_durably
 from headrace.adapters.sqlite.copies import copy_open_sqlite
 from headrace.adapters.sqlite.known_ids import RUN_IDS, KnownIds
 from headrace.adapters.sqlite.ledger_schema import prepare_ledger
@@ -44,8 +46,11 @@ class SqliteLedger:
     other logs.
     """
 
-    def __init__(self, connection: sqlite3.Connection, *, run_ids: int = RUN_IDS) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, *, run_ids: int = RUN_IDS
+    ) -> None:
         self._connection = connection
+        self._path = path
         self._known_ids = KnownIds(connection, run_ids=run_ids)
         # Random, so that frequent restarts do not leave the end of the table unswept.
         (self._sweep_cursor,) = self._row("SELECT randomblob(16)")
@@ -57,7 +62,8 @@ class SqliteLedger:
         `run_ids` is how many event ids are written together at least; see `KnownIds`.
         """
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            create_private_directory(path.parent)
+            create_file_durably(path)
             connection = sqlite3.connect(
                 path, timeout=0, isolation_level=None, check_same_thread=False
             )
@@ -68,7 +74,7 @@ class SqliteLedger:
         except BaseException:
             connection.close()
             raise
-        return cls(connection, run_ids=run_ids)
+        return cls(connection, path, run_ids=run_ids)
 
     def identity(self) -> str:
         """Return the unique name of this ledger; see `ports.ledger.Ledger`."""
@@ -113,10 +119,10 @@ class SqliteLedger:
     def known_digests(self, digests: Iterable[bytes]) -> Mapping[bytes, int]:
         """Return those of the digests that are known; see `ports.ledger.Ledger`."""
         requested = list(digests)
-        others = [digest for digest in requested if len(digest) != EVENT_ID_DIGEST_BYTES]
         with self._translate_ledger_errors():
-            if not others:
+            if _are_event_ids(requested):
                 return self._known_ids.find(requested)
+            others = [digest for digest in requested if len(digest) != EVENT_ID_DIGEST_BYTES]
             event_ids = [one for one in requested if len(one) == EVENT_ID_DIGEST_BYTES]
             return {**self._known_ids.find(event_ids), **self._known_others(others)}
 
@@ -150,9 +156,9 @@ class SqliteLedger:
                 "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)",
                 [(log, r.end.segment, r.end.offset) for log, r in pending_batch.ranges.items()],
             )
-            others = {d: ms for d, ms in new_digests.items() if len(d) != EVENT_ID_DIGEST_BYTES}
-            event_ids = new_digests
-            if others:
+            event_ids, others = new_digests, dict[bytes, int]()
+            if not _are_event_ids(new_digests):
+                others = {d: ms for d, ms in new_digests.items() if len(d) != EVENT_ID_DIGEST_BYTES}
                 event_ids = {d: ms for d, ms in new_digests.items() if d not in others}
             self._known_ids.add(batch, event_ids)
             self._known_ids.forget(forget_before_ms)
@@ -232,7 +238,7 @@ class SqliteLedger:
 
     def close(self) -> None:
         """Close the file; see `ports.ledger.Ledger`."""
-        self._connection.close()
+        close_durably(self._connection, self._path)
 
     def _row(self, sql: str) -> tuple[Any, ...]:
         with self._translate_ledger_errors():
@@ -258,3 +264,7 @@ class SqliteLedger:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+
+
+def _are_event_ids(digests: Iterable[bytes]) -> bool:
+    return set(map(len, digests)) <= {EVENT_ID_DIGEST_BYTES}

@@ -8,12 +8,13 @@ import click
 from headrace.base.clock import SystemClock
 from headrace.base.datetime_text import format_iso
 from headrace.base.logs import configure_logging
-from headrace.base.settings import data_path, load_settings
+from headrace.base.settings import load_settings
 from headrace.cli.directory import operator_name
-from headrace.cli.options import data_options, make_private_directory
+from headrace.cli.options import data_options
 from headrace.cli.output import format_bytes, print_json
 from headrace.cli.progress import ProgressLine
 from headrace.wiring.commands.backup import back_up, restore
+from headrace.wiring.data import create_data_dir
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -70,7 +71,7 @@ def restore_command(file: Path, erasures: Path | None, data: str | None, as_json
     """
     configure_logging("warning", process="restore")
     settings = load_settings({"data_dir": data})
-    make_private_directory(data_path(settings))
+    create_data_dir(settings)
     with ProgressLine("Restoring", format_amount=format_bytes) as line:
         manifest, applied = restore(
             settings, file, by=operator_name(), erasures=erasures, progress=line.show

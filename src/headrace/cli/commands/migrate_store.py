@@ -7,12 +7,13 @@ import click
 
 from headrace.base.clock import date_from_days
 from headrace.base.logs import configure_logging
-from headrace.base.settings import data_path, load_settings
-from headrace.cli.options import data_options, make_private_directory
+from headrace.base.settings import load_settings
+from headrace.cli.options import data_options
 from headrace.cli.output import pluralize, print_json, print_table
 from headrace.cli.progress import ProgressLine
 from headrace.model.migration import DayMismatch, MigrationResult, MigrationTarget
 from headrace.wiring.commands.migration import migrate_store, migration_target
+from headrace.wiring.data import create_data_dir
 
 _MAX_SHOWN = 50
 _HEADERS = ("table", "website", "day", "target rows", "source rows", "checksums")
@@ -44,7 +45,7 @@ def migrate_store_command(to: str, rows_at_once: int, data: str | None, as_json:
     configure_logging("error", process="migrate-store")
     settings = load_settings({"data_dir": data})
     if migration_target(to) is MigrationTarget.EMBEDDED:
-        make_private_directory(data_path(settings))
+        create_data_dir(settings)
     with ProgressLine("Copying rows", is_printed_to_files=True) as line:
         result = migrate_store(settings, to=to, progress=_Progress(line), rows_at_once=rows_at_once)
     if as_json:

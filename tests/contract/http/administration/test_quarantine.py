@@ -9,7 +9,8 @@ import pytest
 
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.directory.sql_directory import open_directory
-from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory
+from headrace.adapters.event_log.file_ops import FileOps
+from headrace.adapters.event_log.segment_directory import LogDirectory
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.adapters.quarantine.requeue_lock import requeue_locked
 from headrace.adapters.quarantine.requeuer import QuarantineRequeuer

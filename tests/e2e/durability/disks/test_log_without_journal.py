@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from chaos.powercut.file_systems import FILE_SYSTEMS
-from headrace.adapters.event_log.segment_directory import FileOps
+from headrace.adapters.event_log.file_ops import FileOps
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.base.clock import FixedClock

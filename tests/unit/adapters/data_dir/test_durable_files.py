@@ -1,25 +1,23 @@
-"""A file that loses its name keeps its inode until that is on disk."""
+"""Names and inodes reach the disk in an order that no power cut can mix up."""
 
+import errno
+import os
+import stat
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from headrace.adapters.data_dir import files
-from headrace.adapters.data_dir.files import remove_durably, write_atomically
-
-DELETED = " (deleted)"
-
-
-def nameless(directory: Path) -> set[str]:
-    """Return what the files were called that this process has open and that have no name left."""
-    links = Path("/proc/self/fd").iterdir()
-    targets = [Path(link.readlink()) for link in links if link.is_symlink()]
-    return {
-        target.name.removesuffix(DELETED)
-        for target in targets
-        if target.parent == directory and target.name.endswith(DELETED)
-    }
+from headrace.adapters.data_dir.files import (
+    create_file_durably,
+    create_private_directory,
+    remove_durably,
+    write_atomically,
+)
+from headrace.adapters.event_log.file_ops import FileOps, create_directory
+from testing.open_files import nameless
 
 
 @pytest.fixture
@@ -72,3 +70,83 @@ def test_replaced_content_is_open_until_the_new_one_has_the_name_on_disk(
     write_atomically(path, b"second")
     assert path.read_bytes() == b"second"
     assert at_syncs == [({"file"}, set()), ({"file"}, {"file"})]
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The inodes that were synced, in order."""
+    inodes: list[int] = []
+    fsync: Callable[[int], None] = os.fsync
+
+    def watched(descriptor: int) -> None:
+        inodes.append(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    return inodes
+
+
+def test_a_new_file_is_on_disk_before_its_name_is_given(
+    tmp_path: Path, synced: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link: Callable[[Path, Path], None] = os.link
+    at_link: list[list[int]] = []
+
+    def watched(source: Path, destination: Path) -> None:
+        at_link.append(list(synced))
+        link(source, destination)
+
+    monkeypatch.setattr(os, "link", watched)
+    create_file_durably(path := tmp_path / "file")
+    assert at_link == [[inode(path)]]
+    assert synced == [inode(path), inode(tmp_path)]
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_file_that_another_process_creates_meanwhile_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    link: Callable[[Path, Path], None] = os.link
+
+    def second(source: Path, destination: Path) -> None:
+        destination.write_bytes(b"of the first process")
+        link(source, destination)
+
+    monkeypatch.setattr(os, "link", second)
+    create_file_durably(path)
+    create_file_durably(path)
+    assert path.read_bytes() == b"of the first process"
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_file_is_created_where_the_file_system_has_no_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsupported(_source: Path, _destination: Path) -> None:
+        raise OSError(errno.EPERM, "no links")
+
+    monkeypatch.setattr(os, "link", unsupported)
+    create_file_durably(path := tmp_path / "file")
+    assert path.read_bytes() == b""
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    "create", [create_private_directory, partial(create_directory, file_ops=FileOps())]
+)
+def test_new_directories_are_on_disk_before_their_names(
+    tmp_path: Path, synced: list[int], create: Callable[[Path], None]
+) -> None:
+    create(path := tmp_path / "outer" / "inner")
+    outer, inner = inode(path.parent), inode(path)
+    assert synced == [outer, inode(tmp_path), inner, outer]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    synced.clear()
+    create(path)
+    assert synced == []
+
+
+def inode(path: Path) -> int:
+    return path.stat().st_ino

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.adapters.event_log.segment_directory import FileOps, LogDirectory
+from headrace.adapters.event_log.file_ops import FileOps
+from headrace.adapters.event_log.segment_directory import LogDirectory
 from headrace.adapters.event_log.segment_format import segment_name
 
 

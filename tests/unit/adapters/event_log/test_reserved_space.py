@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from headrace.adapters.event_log import reserved_space
-from headrace.adapters.event_log.segment_directory import FileOps
+from headrace.adapters.event_log.file_ops import FileOps
 from headrace.adapters.event_log.segment_format import FRAME_SIZE, HEADER_SIZE
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.event_log.segment_reader import SegmentReader
