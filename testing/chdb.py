@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
+from headrace.adapters.store.chdb.table_identity import table_directories
 from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.adapters.store.dialect.results import decode_result, decode_rows
@@ -99,6 +100,13 @@ async def until_running(store: FreshStore, sql: str, count: int) -> None:
     async with asyncio.timeout(30):
         while store.rows(running, {"sql": sql}) != [[count]]:  # noqa: ASYNC110 - chDB has no event
             await asyncio.sleep(0.01)
+
+
+def cut_off_newest_mutation(store: FreshStore, table: Table) -> None:
+    """Leave the file of the last mutation empty, as a full disk does."""
+    directory = table_directories(store.engine, store.database)[table.name]
+    newest = max(directory.glob("mutation_*.txt"), key=lambda file: file.stat().st_mtime)
+    newest.write_bytes(b"")
 
 
 def arrow_stream(table: Table, rows: Sequence[Row]) -> bytes:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import pytest
 
 from headrace.adapters.store.chdb.row_finder import ChdbRowFinder
-from headrace.adapters.store.chdb.table_identity import table_directories
 from headrace.adapters.store.clickhouse.row_finder import ClickHouseRowFinder
 from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from headrace.base.errors import StoreUnavailable
@@ -18,7 +17,7 @@ from headrace.ports.rows.deletion import RowDeleter
 from headrace.ports.rows.erasure import RowFinder
 from headrace.pruning.description import StorageDescriber
 from headrace.pruning.service import PruneSteps
-from testing.chdb import FreshStore
+from testing.chdb import FreshStore, cut_off_newest_mutation
 from testing.servers.clickhouse import ClickHouseTables
 from testing.tables import Tables
 from testing.tenants import website
@@ -195,8 +194,7 @@ def test_a_deletion_that_a_full_disk_cut_off_is_made_by_the_next_prune(
     table = f"`{chdb_store.database}`.events"
     chdb_store.engine.execute(f"SYSTEM STOP MERGES {table}")
     harness.steps.begin(harness.steps.find_expired())
-    directory = table_directories(chdb_store.engine, chdb_store.database)["events"]
-    max(directory.glob("mutation_*.txt"), key=lambda file: file.stat().st_mtime).write_bytes(b"")
+    cut_off_newest_mutation(chdb_store, EVENTS)
     chdb_store.writer.reopen()
 
     with pytest.raises(StoreUnavailable, match="a deletion was lost; the next prune deletes"):

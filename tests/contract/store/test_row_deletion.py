@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from headrace.adapters.store.chdb.row_deletion import ChdbRowDeleter
-from headrace.adapters.store.chdb.table_identity import table_directories
 from headrace.adapters.store.clickhouse.row_deletion import ClickHouseRowDeleter
 from headrace.base.errors import StoreUnavailable
 from headrace.model.catalog import ERRORS, EVENTS, Table
 from headrace.ports.rows.deletion import DeletionState, RowDeleter
-from testing.chdb import FreshStore
+from testing.chdb import FreshStore, cut_off_newest_mutation
 from testing.servers.clickhouse import ClickHouseTables
 from testing.tables import Tables
 
@@ -127,8 +126,7 @@ def test_a_deletion_that_a_full_disk_cut_off_is_lost_and_can_be_begun_again(
     deleter = deleter_of(chdb_store)
     before = deleter.lost_deletions()
     deleter.begin(EVENTS, "website_id = 'web_0'")
-    directory = table_directories(chdb_store.engine, chdb_store.database)["events"]
-    max(directory.glob("mutation_*.txt"), key=lambda file: file.stat().st_mtime).write_bytes(b"")
+    cut_off_newest_mutation(chdb_store, EVENTS)
 
     chdb_store.writer.reopen()
 

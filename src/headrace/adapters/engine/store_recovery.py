@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from headrace.adapters.store.chdb.connection import ChdbInstance
+from headrace.adapters.store.chdb.files.metadata_copy import forget_metadata
 from headrace.adapters.store.chdb.table_identity import read_identities, table_directories
 from headrace.adapters.store.dialect.ddl import DATABASE
 from headrace.adapters.store.dialect.failures import raising_store_unavailable
@@ -108,6 +109,7 @@ class StoreRecovery:
             self._ledger.bind_store(found, losses=_losses(lost, "the events stored earlier"))
             return
         if is_partial:  # the logs have everything: load all tables again
+            forget_metadata(self._chdb.directory)
             for table in found.keys() - lost:
                 self._chdb.execute(f"DROP TABLE `{DATABASE}`.`{table}` SYNC")
             create_tables()

@@ -1,23 +1,36 @@
-"""What chDB leaves to the system is on disk when the tables are prepared: seen with `strace`."""
+"""What chDB leaves to the system is on disk before anything counts on it: seen with `strace`."""
 
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 import pytest
 
-PREPARE = """
+from headrace.adapters.store.chdb.files.metadata_copy import copy_path
+
+PROGRAM = """
 import sys
 from pathlib import Path
 from headrace.adapters.store.chdb.connection import ChdbInstance
+from headrace.adapters.store.chdb.part_lifetimes import ChdbPartLifetimes
 from headrace.adapters.store.chdb.writer import ChdbWriter
+from headrace.adapters.store.dialect.ddl import MIGRATIONS, Migration
+from headrace.adapters.store.dialect.statements import AlterTable
 from headrace.base.logs import get_logger
 chdb = ChdbInstance(Path(sys.argv[1]), log=get_logger())
 chdb.open()
-writer = ChdbWriter(chdb)
-writer.prepare()
+change = AlterTable(name="events", change="ADD COLUMN IF NOT EXISTS `later` String")
+newer = Migration(MIGRATIONS[-1].version + 1, (change,))
+writer = ChdbWriter(chdb, migrations=MIGRATIONS + (newer,) * (sys.argv[2] == "migrate"))
+if sys.argv[2] != "shorten":
+    writer.prepare()
+else:
+    lifetimes = ChdbPartLifetimes(chdb, may_shorten=True)
+    lifetimes.shorten()
+    lifetimes.restore()
 writer.close()
 chdb.close()
 """
@@ -27,10 +40,10 @@ _NAMED = re.compile(rf'(?:{"|".join(NAMING)})\(.*"([^"]+?)/?"[^"]*\) = 0')
 _SYNCED = re.compile(r"f(?:data)?sync\(\d+<([^>]+)>")
 
 
-def unsynced_names(store: Path, trace: str) -> set[str]:
+def unsynced_names(store: Path, lines: Iterable[str]) -> set[str]:
     """Return the names in a store whose directory was not synced after they were created."""
     unsynced: set[str] = set()
-    for line in trace.splitlines():
+    for line in lines:
         if synced := _SYNCED.search(line):
             unsynced = {n for n in unsynced if str(PurePosixPath(n).parent) != synced[1]}
         elif (named := _NAMED.search(line)) and named[1].startswith(str(store)):
@@ -38,20 +51,63 @@ def unsynced_names(store: Path, trace: str) -> set[str]:
     return {name for name in unsynced if Path(name).exists()}
 
 
-@pytest.mark.slow
-def test_every_name_in_a_prepared_store_is_synced(tmp_path: Path) -> None:
+def traced(store: Path, what: str) -> list[str]:
+    """Return the lines that `strace` writes while a process does something with a store."""
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
-    store, trace = tmp_path / "store", tmp_path / "trace"
+    trace = store.with_name("trace")
     subprocess.run(
         [
             *("strace", "-f", "-y", "-e", f"trace={TRACED}", "-o", str(trace)),
-            *(sys.executable, "-c", PREPARE, str(store)),
+            *(sys.executable, "-c", PROGRAM, str(store), what),
         ],
         check=True,
         timeout=120,
         capture_output=True,
     )
-    lines = trace.read_text()
-    assert any(str(store) in line for line in lines.splitlines()), lines
-    assert unsynced_names(store, lines) == set()
+    lines = trace.read_text().splitlines()
+    assert any(str(store) in line for line in lines)
+    return lines
+
+
+def is_definition(name: str) -> bool:
+    return name.endswith(".sql")
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Path:
+    """A store that was prepared and closed."""
+    store = tmp_path / "store"
+    subprocess.run([sys.executable, "-c", PROGRAM, str(store), "prepare"], check=True, timeout=120)
+    return store
+
+
+@pytest.mark.slow
+def test_every_name_in_a_prepared_store_is_synced(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    assert unsynced_names(store, traced(store, "prepare")) == set()
+
+
+@pytest.mark.slow
+def test_a_migration_is_recorded_when_what_it_changed_is_synced_and_copied(prepared: Path) -> None:
+    lines = traced(prepared, "migrate")
+
+    versions = (prepared / "data" / "headrace" / "schema_version").resolve()
+    recorded = next(
+        index
+        for index, line in enumerate(lines)
+        if (named := _NAMED.search(line)) and named[1].startswith(f"{versions}/all_2_2_0")
+    )
+    before = lines[:recorded]
+    renamed = [found[1] for line in before if (found := _NAMED.search(line))]
+    (changed,) = {name for name in renamed if is_definition(name)}
+    assert PurePosixPath(changed).name == "events.sql"
+    assert unsynced_names(prepared, before) == set()
+    assert str(copy_path(prepared)) in renamed
+    assert "`later` String" in copy_path(prepared).read_text()
+
+
+@pytest.mark.slow
+def test_settings_of_tables_that_a_command_changes_are_synced(prepared: Path) -> None:
+    names = unsynced_names(prepared, traced(prepared, "shorten"))
+    assert set(filter(is_definition, names)) == set()

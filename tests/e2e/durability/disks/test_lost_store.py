@@ -1,6 +1,7 @@
 """Files of the embedded store disappear, and the ledger still says that all events are stored.
 
-A power cut on a file system without a journal can do that: chDB does not sync its metadata.
+A power cut on a file system without a journal can do that. Metadata is restored from its copy,
+which most tests here remove, too.
 """
 
 import json
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from headrace.adapters.store.chdb.files.metadata_copy import copy_path
 from testing.service import HEADRACE, Service, clean_environment, wait_until
 from tests.e2e.conftest import ServiceMaker
 
@@ -22,24 +24,37 @@ VITAL = {"timestamp": 1_780_000_000_000, "path": "/x", "metricName": "LCP", "met
 COUNT = {"table": "events", "selects": [{"field": "*", "aggregate": "count", "alias": "n"}]}
 
 
+def remove_copy(store: Path) -> None:
+    copy_path(store).unlink()
+
+
 def remove_store(store: Path) -> None:
     shutil.rmtree(store)
 
 
+def remove_metadata(store: Path) -> None:
+    """Do what the check of the file system did, which found the inode under another name too."""
+    shutil.rmtree(store / "metadata")
+
+
 def remove_database(store: Path) -> None:
+    remove_copy(store)
     (store / "metadata" / "headrace.sql").unlink()
     (store / "metadata" / "headrace").unlink()
 
 
 def remove_database_file(store: Path) -> None:
+    remove_copy(store)
     (store / "metadata" / "headrace.sql").unlink()
 
 
 def remove_events_table(store: Path) -> None:
+    remove_copy(store)
     (store / "metadata" / "headrace" / "events.sql").unlink()
 
 
 def remove_all_tables(store: Path) -> None:
+    remove_copy(store)
     for file in (store / "metadata" / "headrace").glob("*.sql"):
         file.unlink()
 
@@ -138,6 +153,35 @@ def test_events_that_the_log_no_longer_has_are_reported_until_an_operator_accept
     assert verify(service.data, "--accept-loss") == []
     service.start()
     assert service.counts(website, "events", "event_name")["later"] == 1
+
+
+def test_tables_whose_metadata_is_lost_keep_the_events_that_the_log_no_longer_has(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service(settings={"HEADRACE_LOG_SEGMENT_BYTES": "4096"}).start()
+    website = service.website()
+    first = service.data / "log" / "worker-0" / f"{1:020}.segment"
+    send(service, website, 0)
+    number = 0
+    while first.exists():
+        number += 1
+        send(service, website, number)
+        counts(service, website)
+    before = counts(service, website)
+    service.kill()
+    remove_metadata(service.data / "store")
+
+    service.start()
+
+    assert counts(service, website) == before
+    assert '"store_created_again"' not in service.log_text()
+    assert (
+        '"event_name":"store_metadata_restored",'
+        '"paths":["metadata/headrace.sql","metadata/headrace"]' in service.log_text()
+    )
+    send(service, website, 0)  # its eventId is known
+    assert service.stop() == 0
+    assert verify(service.data) == []
 
 
 def readiness(service: Service) -> Any:

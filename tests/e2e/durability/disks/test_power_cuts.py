@@ -1,16 +1,12 @@
 """The crash test cuts the power of a real file system, and detects a disk that ignores flushes."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
 from chaos.powercut.file_systems import FILE_SYSTEMS
+from testing.crash_test import Outcome, run_crash_test
 
-PROJECT = Path(__file__).parents[4]
 DISK = "ext4"
 MISSING = FILE_SYSTEMS[DISK].missing()
 
@@ -22,31 +18,10 @@ pytestmark = [
 ]
 
 
-class Outcome(NamedTuple):
-    """The exit code, the output and the report of a run."""
-
-    code: int
-    output: str
-    report: dict[str, Any]
-
-
 def crash_test(tmp_path: Path, *options: str) -> Outcome:
-    """Run one round in which the power is cut."""
-    file = tmp_path / "report.json"
-    command = [sys.executable, "-m", "chaos", "--directory", str(tmp_path), "--json", str(file)]
-    command += ["--rounds", "1", "--seed", "3", "--disks", DISK, "--only", "cut the power"]
-    done = subprocess.run(
-        [*command, *options],
-        capture_output=True,
-        text=True,
-        cwd=PROJECT,
-        timeout=600,
-        check=False,
-    )
-    reports = json.loads(file.read_text())
-    if DISK not in reports:
-        pytest.skip(done.stdout)  # this machine forbids to mount
-    return Outcome(done.returncode, done.stdout + done.stderr, reports[DISK])
+    """Run one round in which the power is cut; a machine may forbid to mount."""
+    chosen = ("--seed", "3", "--disks", DISK, "--only", "cut the power", *options)
+    return run_crash_test(tmp_path, DISK, *chosen, timeout_s=600)
 
 
 def test_power_cut_loses_and_doubles_no_acknowledged_event(tmp_path: Path) -> None:

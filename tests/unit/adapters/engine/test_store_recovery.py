@@ -10,6 +10,7 @@ import structlog
 
 from headrace.adapters.engine.store_recovery import StoreRecovery
 from headrace.adapters.sqlite.ledger import SqliteLedger
+from headrace.adapters.store.chdb.files.metadata_copy import copy_path
 from headrace.adapters.store.chdb.table_identity import IDENTITY_FILE, ensure_identities
 from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.base.errors import StoreUnavailable
@@ -32,7 +33,7 @@ class FakeStore:
     """The tables of a store, each a directory; answers what the recovery asks chDB for."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root = self.directory = root
         self.rows = dict.fromkeys(TABLES, 0)
         self.is_away = False
 
@@ -145,7 +146,9 @@ def test_store_created_again_is_loaded_from_whole_logs(machine: Machine) -> None
 def test_one_missing_table_makes_all_of_them_be_created_and_loaded_again(machine: Machine) -> None:
     before = machine.identities()
     machine.store.lose("errors")
+    copy_path(machine.store.root).write_text("the definitions of tables that are dropped")
     assert machine.start().is_complete
+    assert not copy_path(machine.store.root).exists()
     assert machine.ledger.stored_offsets() == {}
     assert machine.ledger.table_identities() == machine.identities()
     assert not set(before.values()) & set(machine.identities().values())

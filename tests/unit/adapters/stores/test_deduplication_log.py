@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.adapters.store.chdb.deduplication_log import newest_part, sync_log
+from headrace.adapters.store.chdb.files.deduplication_log import newest_part, sync_log
 
 HASH = "17172719746057487307_9504073068389639317"
 

@@ -11,11 +11,13 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
-from headrace.adapters.store.chdb.broken_mutations import (
+from headrace.adapters.data_dir.files import create_private_directory
+from headrace.adapters.store.chdb.detachments import Detachments
+from headrace.adapters.store.chdb.files.broken_mutations import (
     directories_of_tables,
     remove_broken_mutations,
 )
-from headrace.adapters.store.chdb.detachments import Detachments
+from headrace.adapters.store.chdb.files.metadata_copy import restore_metadata
 from headrace.adapters.store.dialect.ddl import DATABASE
 from headrace.adapters.store.dialect.errors import (
     ClickHouseError,
@@ -158,8 +160,8 @@ class ChdbInstance:
         if "?" in str(self.directory):
             raise OperatorError(f"the path of the store {self.directory} must not have a '?'")
         try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._remove_broken_mutations()
+            create_private_directory(self.directory)
+            self._repair_files()
             self._control = self._connect(f"max_server_memory_usage_to_ram_ratio={MEMORY_SHARE}")
         except OSError as error:
             raise OperatorError(
@@ -205,12 +207,14 @@ class ChdbInstance:
         connection = Connection(f"{self.directory}?{options}" if options else str(self.directory))
         return ChdbSession(cast("_ChdbConnection", connection), memory_ceiling=self._memory_ceiling)
 
-    def _remove_broken_mutations(self) -> None:
-        """Raises `OSError`."""
-        if not _is_locked(self._lock_file):
-            removed = sum(map(remove_broken_mutations, directories_of_tables(self.directory)))
-            if removed:
-                self._log.error("broken_mutations_removed", mutations=removed)
+    def _repair_files(self) -> None:
+        """Repair what chDB would stop at, or silently open an empty store for. Raises `OSError`."""
+        if _is_locked(self._lock_file):
+            return
+        if restored := restore_metadata(self.directory):
+            self._log.error("store_metadata_restored", paths=restored)
+        if removed := sum(map(remove_broken_mutations, directories_of_tables(self.directory))):
+            self._log.error("broken_mutations_removed", mutations=removed)
 
     @property
     def _lock_file(self) -> Path:

@@ -4,6 +4,7 @@ import os
 from typing import Any, Final
 
 from headrace.adapters.store.chdb.connection import ChdbInstance
+from headrace.adapters.store.chdb.files.metadata_copy import make_metadata_durable
 from headrace.adapters.store.dialect.ddl import DATABASE, OLD_PARTS_LIFETIME_S
 from headrace.adapters.store.dialect.failures import raising_store_unavailable
 from headrace.adapters.store.dialect.parameters import quote_literal
@@ -45,6 +46,7 @@ class ChdbPartLifetimes:
             self._modify(table, {_LIFETIME: 1, **_CLEANUP})
             self._execute(f"DETACH TABLE `{self._database}`.`{table}` SYNC")
             self._execute(f"ATTACH TABLE `{self._database}`.`{table}`")
+        self._make_durable()
         self._is_shortened = True
 
     def restore(self) -> None:
@@ -54,11 +56,18 @@ class ChdbPartLifetimes:
             f"SELECT name FROM system.tables WHERE database = {quote_literal(self._database)} "  # noqa: S608 - our own names
             "AND position(create_table_query, 'cleanup_delay_period') > 0"
         )
-        for (table,) in self._execute(sql):
+        tables = self._execute(sql)
+        for (table,) in tables:
             self._modify(table, {_LIFETIME: OLD_PARTS_LIFETIME_S})
             self._execute(
                 f"ALTER TABLE `{self._database}`.`{table}` RESET SETTING {', '.join(_CLEANUP)}"
             )
+        if tables:
+            self._make_durable()
+
+    def _make_durable(self) -> None:
+        with raising_store_unavailable("cannot sync the store"):
+            make_metadata_durable(self._chdb.directory, self._database)
 
     def _modify(self, table: str, settings: Settings) -> None:
         self._execute(render(ModifySettings(table, settings), Target(database=self._database)))

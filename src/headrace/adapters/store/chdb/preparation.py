@@ -1,6 +1,7 @@
 """Creates and migrates the tables of the embedded store."""
 
 from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
+from headrace.adapters.store.chdb.files.metadata_copy import make_metadata_durable
 from headrace.adapters.store.chdb.table_identity import table_directories
 from headrace.adapters.store.dialect.ddl import (
     CREATE_VERSION_TABLE,
@@ -19,7 +20,7 @@ def prepare_tables(
     """Create the tables, or run the pending migrations: all of them where a table is missing.
 
     `session` writes to the database. Raises `OperatorError` when a newer Headrace wrote the tables,
-    else `ClickHouseError`.
+    else `ClickHouseError` or `OSError`.
     """
     session.execute(render(CREATE_VERSION_TABLE))
     ((version,),) = session.execute(SELECT_VERSION)
@@ -27,21 +28,23 @@ def prepare_tables(
     existing = table_directories(chdb, database)
     if not existing:
         _create_tables(session, migrations)
+        make_metadata_durable(chdb.directory, database)
+        session.execute(record_versions(*migrations))
         return
     for migration in pending if existing.keys() == STORAGE_TABLES.keys() else migrations:
         _run(session, migration)
+        make_metadata_durable(chdb.directory, database)
         session.execute(record_versions(migration))
 
 
 def _create_tables(session: ChdbSession, migrations: tuple[Migration, ...]) -> None:
     """Create all tables as they are now: every migration would take three times as long.
 
-    Until the versions are recorded, the next start runs them all.
+    Until their versions are recorded, the next start runs them all.
     """
     for migration in migrations:
         if not migration.is_in_new_tables:
             _run(session, migration)
-    session.execute(record_versions(*migrations))
 
 
 def _run(session: ChdbSession, migration: Migration) -> None:

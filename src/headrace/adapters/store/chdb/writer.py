@@ -5,14 +5,14 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 
 from headrace.adapters.store.chdb.batches import has_batch, insert_statement, read_batch
-from headrace.adapters.store.chdb.broken_mutations import remove_broken_mutations
 from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
-from headrace.adapters.store.chdb.deduplication_log import newest_part, sync_log
+from headrace.adapters.store.chdb.files.broken_mutations import remove_broken_mutations
+from headrace.adapters.store.chdb.files.deduplication_log import newest_part, sync_log
+from headrace.adapters.store.chdb.files.metadata_copy import make_metadata_durable
 from headrace.adapters.store.chdb.preparation import prepare_tables
 from headrace.adapters.store.chdb.rollup import Rollup
 from headrace.adapters.store.chdb.table_identity import (
     ensure_identities,
-    sync_store_files,
     table_directories,
 )
 from headrace.adapters.store.dialect.ddl import (
@@ -77,7 +77,7 @@ class ChdbWriter:
         """
         self._directories.update(table_directories(self._chdb, self._database))
         ensure_identities(self._directories)
-        sync_store_files(self._chdb.directory)
+        make_metadata_durable(self._chdb.directory, self._database)
 
     def insert(
         self, table: Table, arrow_stream: bytes, *, token: str, first_attempt: bool = False

@@ -20,8 +20,8 @@ from headrace.adapters.store.dialect.statements import (
     Statement,
 )
 from headrace.base.errors import OperatorError
-from headrace.model.catalog import EVENTS, Kind, Table
-from headrace.model.storage import STORAGE_TABLES, StoredColumn, StoredTable
+from headrace.model.catalog import EVENTS, Kind
+from headrace.model.storage import EVENT_KEY, STORAGE_TABLES, StoredColumn, StoredTable
 
 DATABASE = "headrace"
 VERSION_TABLE = "schema_version"
@@ -99,17 +99,13 @@ def create_table(table: StoredTable) -> CreateTable:
     )
 
 
-def _add_column(table: Table, name: str, *, after: str) -> AlterTable:
-    """Return the statement that adds a column of the catalog to the rows of older versions."""
-    (column,) = (one for one in STORAGE_TABLES[table.name].columns if one.name == name)
-    definition = f"`{name}` {column_type(column)} AFTER `{after}`"
-    return AlterTable(name=table.name, change=f"ADD COLUMN IF NOT EXISTS {definition}")
-
-
-def _add_event_key(table: StoredTable) -> AlterTable:
-    *_, last, event_key = table.columns
-    definition = f"`{event_key.name}` {column_type(event_key)} AFTER `{last.name}`"
-    return AlterTable(name=table.name, change=f"ADD COLUMN IF NOT EXISTS {definition}")
+def _add_column(table: str, name: str) -> AlterTable:
+    """Return the statement that adds a column, where new tables have it, to older ones."""
+    columns = STORAGE_TABLES[table].columns
+    (index,) = (index for index, column in enumerate(columns) if column.name == name)
+    before, column = columns[index - 1 : index + 1]
+    definition = f"`{name}` {column_type(column)} AFTER `{before.name}`"
+    return AlterTable(name=table, change=f"ADD COLUMN IF NOT EXISTS {definition}")
 
 
 CREATE_VERSION_TABLE: Final = CreateTable(
@@ -135,10 +131,14 @@ MIGRATIONS: tuple[Migration, ...] = (
         tuple(ModifySettings(name, _TOKEN_WINDOW) for name in STORAGE_TABLES),
         is_in_new_tables=True,
     ),
-    Migration(5, (_add_column(EVENTS, "profile_id", after="session_id"),), is_in_new_tables=True),
+    Migration(5, (_add_column(EVENTS.name, "profile_id"),), is_in_new_tables=True),
     Migration(6, (ADD_FINGERPRINT,)),
     Migration(7, id_key_ddl.STATEMENTS),
-    Migration(8, tuple(map(_add_event_key, STORAGE_TABLES.values())), is_in_new_tables=True),
+    Migration(
+        8,
+        tuple(_add_column(name, EVENT_KEY.name) for name in STORAGE_TABLES),
+        is_in_new_tables=True,
+    ),
 )
 
 

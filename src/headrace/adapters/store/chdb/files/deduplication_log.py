@@ -4,10 +4,11 @@ A line has an operation (1: added), the name of a part, and a hash of its token,
 chDB writes a token just before it commits the part. A file's name ends in its number.
 """
 
-import contextlib
 import os
 import re
 from pathlib import Path
+
+from headrace.adapters.store.chdb.files.store_sync import sync
 
 _ADDED = re.compile(rb"^1\t([a-z0-9_]+)\t\S+$", re.MULTILINE)
 _NUMBERED = re.compile(r"_(\d+)\.txt$")
@@ -29,9 +30,8 @@ def newest_part(directory: Path) -> str | None:
 
 def sync_log(directory: Path) -> None:
     """Fsync the files and their directory. Raises `OSError`."""
-    for file in (*directory.iterdir(), directory):
-        with contextlib.suppress(FileNotFoundError):  # chDB removes old ones
-            _sync(file)
+    for file in (*directory.iterdir(), directory):  # of which chDB removes old ones
+        sync(file)
 
 
 def _numbered(directory: Path) -> list[tuple[Path, re.Match[str]]]:
@@ -43,11 +43,3 @@ def _tail(file: Path) -> bytes:
     with file.open("rb") as opened:
         opened.seek(max(0, opened.seek(0, os.SEEK_END) - _TAIL_BYTES))
         return opened.read()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

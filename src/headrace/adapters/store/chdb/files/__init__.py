@@ -1,0 +1,1 @@
+"""The files of the embedded store as they are on the disk, without chDB."""
