@@ -1,6 +1,7 @@
 """The engine process over the embedded store."""
 
 import secrets
+from functools import partial
 
 from headrace.adapters.backup.snapshots import LiveSnapshots
 from headrace.adapters.engine.chdb_store import ChdbLifecycle, ChdbQueryService
@@ -17,7 +18,6 @@ from headrace.adapters.store.chdb.writer import ChdbWriter
 from headrace.base.logs import get_logger
 from headrace.ports.dedup_claims import DedupClaims
 from headrace.wiring.engine.dependencies import NONCE_BYTES, EngineDependencies
-from headrace.wiring.engine.pruning import engine_pruning
 from headrace.wiring.store import select_bounds_of
 
 
@@ -38,11 +38,9 @@ def chdb_engine_process(
     load_loop, live = dependencies.live_loading(
         dependencies.loader(writer, claims), MAX_BACKOFF_S, ChdbRowFinder(chdb)
     )
-    limits = select_bounds_of(dependencies.settings)
     snapshots = dependencies.snapshots(chdb)
-    return EngineProcess(
+    return dependencies.process(
         store=ChdbLifecycle(chdb, writer, recovery),
-        load_loop=load_loop,
         query_service=ChdbQueryService(
             chdb,
             writer=writer,
@@ -55,34 +53,15 @@ def chdb_engine_process(
                 ranges=versions.ranges,
                 log=get_logger(),
             ),
-            limits=limits,
+            limits=select_bounds_of(dependencies.settings),
             log=get_logger(),
         ),
-        limiters=dependencies.limiters(),
+        load_loop=load_loop,
+        live=live,
         snapshots=snapshots,
         snapshot_taker=LiveSnapshots(snapshots, load_loop),
-        take_watermark=dependencies.take_watermark(load_loop, has_store=True),
-        exclude_imports=dependencies.import_locks.excluding_imports,
-        erasures=dependencies.erasures(
-            load_loop,
-            finder=ChdbRowFinder(chdb),
-            deleter=ChdbRowDeleter(chdb),
-            lifetimes=ChdbPartLifetimes(chdb, may_shorten=dependencies.is_alone),
-            versions=versions,
-        ),
-        pruning=engine_pruning(
-            dependencies.settings,
-            dependencies.paths,
-            ledger=dependencies.ledger,
-            load_loop=load_loop,
-            finder=ChdbRowFinder(chdb),
-            deleter=ChdbRowDeleter(chdb),
-            versions=versions,
-        ),
-        live=live,
-        prunes_daily=not dependencies.is_alone,
-        socket=dependencies.socket,
-        scheduler_limits=limits,
-        metrics=dependencies.metrics,
-        log=get_logger(),
+        new_finder=partial(ChdbRowFinder, chdb),
+        new_deleter=partial(ChdbRowDeleter, chdb),
+        lifetimes=ChdbPartLifetimes(chdb, may_shorten=dependencies.is_alone),
+        versions=versions,
     )

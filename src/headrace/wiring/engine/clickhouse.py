@@ -1,6 +1,7 @@
 """The engine process over ClickHouse servers."""
 
 import secrets
+from functools import partial
 
 from headrace.adapters.engine.clickhouse_store import (
     CLICKHOUSE_MAX_BACKOFF_S,
@@ -19,8 +20,6 @@ from headrace.base.logs import get_logger
 from headrace.ports.dedup_claims import DedupClaims
 from headrace.ports.rows.erasure import KeptPartLifetimes
 from headrace.wiring.engine.dependencies import EngineDependencies
-from headrace.wiring.engine.pruning import engine_pruning
-from headrace.wiring.store import select_bounds_of
 
 
 def clickhouse_engine_process(
@@ -38,35 +37,15 @@ def clickhouse_engine_process(
         ClickHouseRowFinder(address, read_timeout_s=LIVE_TIMEOUT_S),
     )
     snapshots = dependencies.snapshots(None)
-    return EngineProcess(
+    return dependencies.process(
         store=ClickHouseLifecycle(writer, log=get_logger()),
-        load_loop=load_loop,
         query_service=None,
-        limiters=dependencies.limiters(),
+        load_loop=load_loop,
+        live=live,
         snapshots=snapshots,
         snapshot_taker=DrainedSnapshots(snapshots, load_loop),
-        take_watermark=dependencies.take_watermark(load_loop, has_store=False),
-        exclude_imports=dependencies.import_locks.excluding_imports,
-        erasures=dependencies.erasures(
-            load_loop,
-            finder=ClickHouseRowFinder(address),
-            deleter=ClickHouseRowDeleter(address),
-            lifetimes=KeptPartLifetimes(),
-            versions=None,
-        ),
-        pruning=engine_pruning(
-            dependencies.settings,
-            dependencies.paths,
-            ledger=dependencies.ledger,
-            load_loop=load_loop,
-            finder=ClickHouseRowFinder(address),
-            deleter=ClickHouseRowDeleter(address),
-            versions=None,
-        ),
-        live=live,
-        prunes_daily=not dependencies.is_alone,
-        socket=dependencies.socket,
-        scheduler_limits=select_bounds_of(dependencies.settings),
-        metrics=dependencies.metrics,
-        log=get_logger(),
+        new_finder=partial(ClickHouseRowFinder, address),
+        new_deleter=partial(ClickHouseRowDeleter, address),
+        lifetimes=KeptPartLifetimes(),
+        versions=None,
     )

@@ -1,6 +1,7 @@
 """What both kinds of the engine process are made of."""
 
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -11,8 +12,10 @@ from headrace.adapters.data_dir.runtime_directory import WATCHED_WEBSITES
 from headrace.adapters.engine.erasures import EngineErasures
 from headrace.adapters.engine.error_fingerprints import StoreFingerprints
 from headrace.adapters.engine.exports import TakeWatermark, watermark_taker
+from headrace.adapters.engine.ipc.services import SnapshotTaker
 from headrace.adapters.engine.live_tail import LiveTail, TailedLoader
 from headrace.adapters.engine.load_loop import LoadLoop, LogLoader
+from headrace.adapters.engine.process import EngineProcess, QueryService, StoreLifecycle
 from headrace.adapters.engine.rate_limiter import WindowLimiter
 from headrace.adapters.engine.watched_websites import WatchedWebsites
 from headrace.adapters.event_log.segment_reader import SegmentReader
@@ -35,6 +38,8 @@ from headrace.ports.rows.deletion import RowDeleter
 from headrace.ports.rows.erasure import PartLifetimes, RowFinder
 from headrace.ports.store import StoreWriter
 from headrace.wiring.engine.erasures import engine_erasures
+from headrace.wiring.engine.pruning import engine_pruning
+from headrace.wiring.store import select_bounds_of
 
 NONCE_BYTES: Final = 8
 """Of the versions of rows: those of two processes are never equal."""
@@ -149,4 +154,52 @@ class EngineDependencies(NamedTuple):
             ledger=self.ledger,
             log_reader=self.reader,
             include_unstored=chdb is not None,
+        )
+
+    def process(
+        self,
+        *,
+        store: StoreLifecycle,
+        query_service: QueryService | None,
+        load_loop: LoadLoop,
+        live: LiveTail,
+        snapshots: Snapshots,
+        snapshot_taker: SnapshotTaker,
+        new_finder: Callable[[], RowFinder],
+        new_deleter: Callable[[], RowDeleter],
+        lifetimes: PartLifetimes,
+        versions: DataVersions | None,
+    ) -> EngineProcess:
+        """Return the process. With `versions` it has all rows, and keeps results of selects."""
+        return EngineProcess(
+            store=store,
+            load_loop=load_loop,
+            query_service=query_service,
+            limiters=self.limiters(),
+            snapshots=snapshots,
+            snapshot_taker=snapshot_taker,
+            take_watermark=self.take_watermark(load_loop, has_store=versions is not None),
+            exclude_imports=self.import_locks.excluding_imports,
+            erasures=self.erasures(
+                load_loop,
+                finder=new_finder(),
+                deleter=new_deleter(),
+                lifetimes=lifetimes,
+                versions=versions,
+            ),
+            pruning=engine_pruning(
+                self.settings,
+                self.paths,
+                ledger=self.ledger,
+                load_loop=load_loop,
+                finder=new_finder(),
+                deleter=new_deleter(),
+                versions=versions,
+            ),
+            live=live,
+            prunes_daily=not self.is_alone,
+            socket=self.socket,
+            scheduler_limits=select_bounds_of(self.settings),
+            metrics=self.metrics,
+            log=get_logger(),
         )
