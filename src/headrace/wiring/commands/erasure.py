@@ -32,7 +32,9 @@ def erase(
 ) -> Erasure:
     """Erase rows; return when the erasure is done, or when answers are right unless it `waits`.
 
-    Raises `OperatorError`. An erasure that has begun goes on in the service.
+    Without a service the command also ends the erasures that were pending, before it returns: it
+    can remove replaced parts at once, and a service only after minutes. Raises `OperatorError`. An
+    erasure that has begun goes on in the service.
     """
     require_data(settings)
     _check_website(settings, request)
@@ -67,7 +69,10 @@ async def _erase(
         async with connect_engine(settings, runtime) as engine:
             erasure = await EngineErasureClient(engine).begin(request)
             if waits and not request.dry_run:
-                return await _until_done(erasures_of(settings), erasure, show)
+                erasures = erasures_of(settings)
+                erasure = await _until_done(erasures, erasure, show)
+                if runtime.is_own:
+                    await _until_none_is_left(erasures)
             return erasure
     except OperatorError:
         raise
@@ -82,6 +87,18 @@ async def _until_done(erasures: FileErasures, erasure: Erasure, show: ShowErasur
         current = await asyncio.to_thread(erasures.get, erasure.id)
         erasure = current or erasure
     return erasure
+
+
+async def _until_none_is_left(erasures: FileErasures) -> None:
+    pending = await asyncio.to_thread(_pending_here, erasures)
+    while pending:
+        await asyncio.sleep(_POLL_S)
+        pending = await asyncio.to_thread(_pending_here, erasures)
+
+
+def _pending_here(erasures: FileErasures) -> list[Erasure]:
+    """Return all that are not done but those that wait for other machines: no plan is here."""
+    return [one for one in erasures.all() if not one.is_done and one.plan is not None]
 
 
 def check_website_exists(settings: Settings, website_id: str) -> None:
