@@ -137,3 +137,47 @@ def test_each_range_has_the_offsets_of_its_own_days(tables: Tables) -> None:
         ),
     )
     assert [list(row) for row in result.rows] == [["2026-01-06", 1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("day", "before", "expected"),
+    [
+        ("2010-11-06", "2010-11-07", (2, 1)),
+        ("2010-11-06", "2010-11-05", (2, 0)),
+        ("2010-11-05", "2010-11-06", (0, 2)),
+    ],
+    ids=["both ranges with a gap", "the range with a gap", "the compared range with a gap"],
+)
+def test_profiles_are_compared_where_a_range_has_a_gap(
+    tables: Tables, day: str, before: str, expected: tuple[int, int]
+) -> None:
+    """St John's turned its clocks back from 00:01 on 7 November 2010 to 23:01 of the day before."""
+    noon_of_the_6th, start_of_the_7th, the_6th_again = (
+        1_289_053_800_000,
+        1_289_097_030_000,
+        1_289_099_100_000,
+    )
+    times = {"a": noon_of_the_6th, "b": the_6th_again, "c": start_of_the_7th}
+    tables.insert(
+        EVENTS,
+        [
+            {
+                "id": bytes([number]) * 16,
+                "website_id": WEBSITE,
+                "event_name": "x",
+                "time": time_ms,
+                "anonymous_id": visitor,
+            }
+            for number, (visitor, time_ms) in enumerate(times.items())
+        ],
+    )
+    found_rows, _ = found(
+        tables,
+        COUNT,
+        table="profiles",
+        timezone="America/St_Johns",
+        startDate=day,
+        endDate=day,
+        compare={"startDate": before, "endDate": before},
+    )
+    assert found_rows == [[*expected]]

@@ -3,45 +3,21 @@
 More rounds, with all faults: `python -m chaos --store replicas`.
 """
 
-import json
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
-PROJECT = Path(__file__).parents[3]
+from testing.crash_test import Outcome, run_crash_test
+
 STORE = "replicas"
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
 
 
-class Outcome(NamedTuple):
-    """The exit code, the output and the report of a run."""
-
-    code: int
-    output: str
-    report: dict[str, Any]
-
-
 def crash_test(tmp_path: Path, *options: str) -> Outcome:
-    """Run one round in which a replica is cut off from everything."""
-    file = tmp_path / "report.json"
-    command = [sys.executable, "-m", "chaos", "--directory", str(tmp_path), "--json", str(file)]
-    command += ["--rounds", "1", "--store", STORE, "--only", "isolate a replica"]
-    done = subprocess.run(
-        [*command, *options],
-        capture_output=True,
-        text=True,
-        cwd=PROJECT,
-        timeout=800,
-        check=False,
-    )
-    reports = json.loads(file.read_text())
-    if STORE not in reports:
-        pytest.skip(done.stdout)  # this machine has no replicas, or no network namespaces
-    return Outcome(done.returncode, done.stdout + done.stderr, reports[STORE])
+    """Run one round in which a replica is cut off; a machine may have no network namespaces."""
+    chosen = ("--store", STORE, "--only", "isolate a replica", *options)
+    return run_crash_test(tmp_path, STORE, *chosen, timeout_s=800)
 
 
 def test_cut_links_lose_and_double_no_acknowledged_event(tmp_path: Path) -> None:

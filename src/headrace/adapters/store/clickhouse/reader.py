@@ -60,6 +60,9 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "group_by_overflow_mode": "throw",
     "http_write_exception_in_output_format": "0",  # an error is no result
     "skip_unavailable_shards": "0",
+    # A host of the cluster that runs its own share of a statement would take the snapshot of the
+    # rollup for that of the events, where a statement reads both: UNKNOWN_IDENTIFIER.
+    "enable_shared_storage_snapshot_in_query": "0",
     "max_replica_delay_for_distributed_queries": str(_MAX_REPLICA_DELAY_S),
     "fallback_to_stale_replicas_for_distributed_queries": "0",
 }
