@@ -52,11 +52,15 @@ class Fault(NamedTuple):
 
 @contextmanager
 def require_ingestion(context: FaultContext) -> Generator[None]:
-    """Require that events are acknowledged in the block. Raises `GuaranteeViolated`."""
+    """Require that events are acknowledged in the block, or soon after it.
+
+    A service that has exited is started again. Raises `GuaranteeViolated`.
+    """
     before = context.traffic.acknowledged_requests
     yield
     deadline = time.monotonic() + _INGESTION_TIMEOUT_S
     while context.traffic.acknowledged_requests == before:
         if time.monotonic() > deadline:
             raise GuaranteeViolated("nothing was acknowledged while the store was away")
+        context.service.launch_again_if_exited()
         time.sleep(0.05)

@@ -167,10 +167,14 @@ class Service:
                 raise RecoveryTimeout(
                     f"the service was not back after {self.recovery_timeout_s:.0f} s"
                 )
-            if self.process.poll() is not None:
-                time.sleep(_LAUNCH_PAUSE_S)
-                self.launch()
+            self.launch_again_if_exited()
             time.sleep(0.02)
+
+    def launch_again_if_exited(self) -> None:
+        """Start a service that has exited, as systemd would: a command may have had its lock."""
+        if self.process.poll() is not None:
+            time.sleep(_LAUNCH_PAUSE_S)
+            self.launch()
 
     def is_ready(self) -> bool:
         """Return whether the response of /ready is 200."""

@@ -52,6 +52,15 @@ class SessionErasure:
         self._attempts.abandon()
 
     def _erase(self) -> bool:
+        """Ask for the erasure, but not while senders are paused.
+
+        A power cut is then tried with several images of the disk: what the service accepts on one
+        of them is unknown on the next.
+        """
+        with self._context.traffic.permission_to_send() as is_permitted:
+            return is_permitted and self._is_accepted()
+
+    def _is_accepted(self) -> bool:
         account = self._context.traffic.account
         try:
             response = send_request(
