@@ -43,8 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--huge",
         action="store_true",
-        help="growth up to 100 million events: 11 GB stay in the folder, and some more while they"
-        " are generated",
+        help="growth up to 100 million events: more than ten gigabytes stay in the folder",
     )
     parser.add_argument("--measurements", type=Path, help=argparse.SUPPRESS)  # of one part
     return parser

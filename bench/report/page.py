@@ -2,14 +2,18 @@
 
 Run: .venv/bin/python -m bench.report.page bench/results/FILE.json [FILE.json ...]
 
-Several files are parts of one benchmark that were measured separately (`--only`, `--json`).
+Several files are parts of one benchmark that were measured separately (`--only`, `--json`). The
+groups of a later file replace those of the files before it.
 """
 
 import argparse
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from bench.report.growth import growth_lines
 from bench.report.measurements import HEADINGS
@@ -17,6 +21,9 @@ from bench.report.results import Results, read_results
 from bench.report.sizing import sizing_lines
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
+
+_WIDTH = 100
+"""Of prose in the documents."""
 
 
 def measurement_lines(results: Results) -> Iterator[str]:
@@ -39,7 +46,8 @@ def _growth_lines(results: Results) -> Iterator[str]:
 
 
 def _run_line(results: Results) -> str:
-    return f"{results.date[:10]}, commit `{results.commit}`. {results.machine.line()}."
+    line = f"{results.date[:10]}, commit `{results.commit}`. {results.machine.line()}."
+    return textwrap.fill(line, _WIDTH)
 
 
 def fill_page(text: str, runs: Sequence[Results]) -> str:
@@ -47,7 +55,7 @@ def fill_page(text: str, runs: Sequence[Results]) -> str:
 
     Tables for which the runs have no measurements stay as they are.
     """
-    unsized = [run for run in runs if any(not one.events for one in run.measurements)]
+    unsized = _without_replaced_groups(runs)
     sized = [run for run in runs if any(one.events for one in run.measurements)]
     if unsized:
         measurements = [measurement for run in unsized for measurement in run.measurements]
@@ -56,6 +64,26 @@ def fill_page(text: str, runs: Sequence[Results]) -> str:
     if sized:
         text = fill_section(text, "growth", _join(map(_growth_lines, sized)))
     return text
+
+
+def _without_replaced_groups(runs: Sequence[Results]) -> list[Results]:
+    """Return the measurements of one size only, each group from the last run that has it."""
+    last = {
+        one.group: number
+        for number, run in enumerate(runs)
+        for one in run.measurements
+        if not one.events
+    }
+    kept = [
+        replace(
+            run,
+            measurements=tuple(
+                one for one in run.measurements if not one.events and last[one.group] == number
+            ),
+        )
+        for number, run in enumerate(runs)
+    ]
+    return [run for run in kept if run.measurements]
 
 
 def _join(blocks: Iterable[Iterator[str]]) -> str:

@@ -130,7 +130,7 @@ def test_page_gets_tables_of_sizes_beside_the_others_of_an_earlier_run() -> None
     assert fill_page(page, [results(sized(1_000_000, 5.0))]) == (
         "<!-- figures -->old<!-- end of figures -->\n<!-- growth -->\n\n"
         "2026-11-21, commit `abc1234`. CPU, 2 cores, 8 GiB, Linux 6, ext4, Python 3.11; "
-        "load average at the start 0.5.\n\n**A group**\n\n"
+        "load average at the\nstart 0.5.\n\n**A group**\n\n"
         "| What | 1 M events | Target at 1 M events | Met |\n|---|---|---|---|\n"
         "| x | 5 ms, p95 5 | p95 ≤ 100 ms | yes |\n\n<!-- end of growth -->\n"
     )
@@ -143,12 +143,22 @@ def test_page_gets_the_tables_of_a_run_between_its_markers() -> None:
     assert fill_page(page, [results(measurement(1.0))]) == (
         "# P\n<!-- figures -->\n\n"
         "2026-11-21, commit `abc1234`. CPU, 2 cores, 8 GiB, Linux 6, ext4, Python 3.11; "
-        "load average at the start 0.5.\n\n**A group**\n\n"
+        "load average at the\nstart 0.5.\n\n**A group**\n\n"
         "| What | Headrace | Yardstick | Ratio | Target | Met | Runs | Remark |\n"
         "|---|---|---|---|---|---|---|---|\n"
         "| x | 1 ms |  |  |  |  | 1 |  |\n\n<!-- end of figures -->\n"
         "<!-- sizing -->\n\n\n\n<!-- end of sizing -->\n"
     )
+
+
+def test_groups_of_a_later_run_replace_those_of_an_earlier_one() -> None:
+    other = replace(measurement(3.0), group="another group")
+    earlier, later = results(measurement(1.0), other), results(measurement(2.0))
+    page = fill_page(PAGE.read_text(), [earlier, later])
+    assert [line for line in page.splitlines() if line.startswith("| x |")] == [
+        "| x | 3 ms |  |  |  |  | 1 |  |",
+        "| x | 2 ms |  |  |  |  | 1 |  |",
+    ]
 
 
 def test_performance_page_has_its_markers() -> None:
