@@ -4,7 +4,7 @@ import json
 import socket
 import struct
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import Enum
 from http.server import BaseHTTPRequestHandler
 
@@ -14,6 +14,10 @@ from testing.browsers.http_servers import serving
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _FORWARD_TIMEOUT_S = 20
+_SILENCE_S = 60
+"""How long proxies wait for a reply by default. A page that was left no longer gives up its
+requests, and a browser has few connections to a server: six of them may be all.
+"""
 
 
 class Mode(Enum):
@@ -25,7 +29,7 @@ class Mode(Enum):
     RESET = "reset"
     LOST_REPLY = "reply lost"
     SILENT = "no reply"
-    """The connection stays open without a reply until the browser gives up."""
+    """No reply: the connection stays open until the browser gives up, or a proxy would."""
 
 
 class Gate:
@@ -66,7 +70,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self._reset()
             case Mode.SILENT:
                 self.gate.silenced += 1
-                self.rfile.read(1)  # nothing, when the browser closes the connection
+                self.connection.settimeout(_SILENCE_S)
+                with suppress(TimeoutError):
+                    self.rfile.read(1)  # nothing, when the browser closes the connection
                 self.close_connection = True
             case Mode.FORWARD:
                 self._reply(*self._forward(body))
