@@ -311,10 +311,18 @@ class Service:
         **options: Any,
     ) -> list[Row]:
         """Return the named columns of all stored rows of a website, including bots, in no order."""
-        found: dict[str, Row] = {}
-        for part in _chunks(columns, COLUMNS_A_QUERY):
-            for row in self._grouped(website, table, ["id", *part], filters, **options):
-                found.setdefault(row.pop("id"), {}).update(row)
+        parts = (
+            {
+                row.pop("id"): row
+                for row in self._grouped(website, table, ["id", *part], filters, **options)
+            }
+            for part in _chunks(columns, COLUMNS_A_QUERY)
+        )
+        found = next(parts)
+        for part in parts:
+            # A row that was stored between the two queries is only in the second one.
+            for identifier in found.keys() & part.keys():
+                found[identifier].update(part[identifier])
         return list(found.values())
 
     def row(self, website: str, table: str, columns: Sequence[str], **options: Any) -> Row:
