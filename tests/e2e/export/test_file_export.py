@@ -15,7 +15,7 @@ from headrace.adapters.engine.ipc.store_client import EngineExportStore
 from headrace.adapters.export.partial_file import PARTIAL_SUFFIX, PartialFile
 from headrace.model.export import Chunk, ExportFormat, ExportPlan, ExportRequest, Watermark
 from headrace.model.tenancy import WebsiteId
-from testing.service import HEADRACE, Service, clean_environment
+from testing.service import HEADRACE, Service, bearer, clean_environment
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.export.exports import FORMATS, NOON_MS, decode, events, send
 
@@ -113,6 +113,41 @@ def test_interrupted_export_goes_on_at_its_watermark(
     assert sorted(output.read_bytes().splitlines()) == sorted(first.read_bytes().splitlines())
     assert len(plan.chunks) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["events.ndjson", "whole.ndjson"]
+
+
+def test_interrupted_export_is_refused_after_an_erasure_of_its_website(
+    service: Service, website: str, tmp_path: Path
+) -> None:
+    """What is written may have rows that were erased since; an erasure of another does not."""
+    erase(service, website, "nobody")  # before the export begins
+    send(service, website, events(40, anonymousId="ann"))
+    output = tmp_path / "events.ndjson"
+    _interrupt(service, website, output)
+    erase(service, service.website(), "ann")
+    erase(service, website, "ann")
+    done = run_export(service, website, "--format", "ndjson", str(output))
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.decode() == (
+        "headrace: cannot continue the export: rows of the website were erased after it had "
+        f"begun; remove the directory {output}{PARTIAL_SUFFIX} to begin again\n"
+    )
+    assert not output.exists()
+
+    continued = tmp_path / "continued.ndjson"
+    send(service, website, events(40))
+    _interrupt(service, website, continued)
+    erase(service, service.website(), "ann")
+    assert run_export(service, website, "--format", "ndjson", str(continued)).returncode == 0
+    assert numbers_in(continued.read_bytes()) == list(range(40))
+
+
+def erase(service: Service, website: str, anonymous_id: str) -> None:
+    response = service.post(
+        f"/v1/erasures?website_id={website}",
+        {"anonymousId": anonymous_id},
+        headers=bearer(service.key("manage:data")),
+    )
+    assert response.status_code == 202, response.text
 
 
 def _interrupt(service: Service, website: str, output: Path) -> ExportPlan:

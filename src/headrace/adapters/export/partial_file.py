@@ -44,7 +44,7 @@ class PartialFile:
         """Look for an interrupted export. Raises `OperatorError` where OUTPUT or another exists."""
         self._output = output
         self._request = request
-        self._directory = output.with_name(output.name + PARTIAL_SUFFIX)
+        self.directory = output.with_name(output.name + PARTIAL_SUFFIX)
         self._data: BinaryIO
         self._lines: BinaryIO
         self._memos: list[bytes] = []
@@ -70,11 +70,11 @@ class PartialFile:
     def begin(self, plan: ExportPlan) -> None:
         """Write down what is exported, unless an earlier run has done so, and open the file."""
         if self.plan is None:
-            shutil.rmtree(self._directory, ignore_errors=True)
-            self._directory.mkdir(mode=0o700)
+            shutil.rmtree(self.directory, ignore_errors=True)
+            self.directory.mkdir(mode=0o700)
             self._open("wb")
             write_atomically(
-                self._directory / _EXPORT, msgspec.json.encode(_Begun(self._request, plan))
+                self.directory / _EXPORT, msgspec.json.encode(_Begun(self._request, plan))
             )
             self.plan = plan
             return
@@ -102,9 +102,9 @@ class PartialFile:
         self._data.flush()
         os.fsync(self._data.fileno())
         self.close()
-        (self._directory / _DATA).rename(self._output)
+        (self.directory / _DATA).rename(self._output)
         sync_directory(self._output.parent)
-        shutil.rmtree(self._directory)
+        shutil.rmtree(self.directory)
 
     def close(self) -> None:
         """Close the files; what is complete stays. May be called twice."""
@@ -113,12 +113,12 @@ class PartialFile:
             self._lines.close()
 
     def _open(self, mode: Literal["wb", "r+b"]) -> None:
-        self._data = (self._directory / _DATA).open(mode)
-        self._lines = (self._directory / _CHUNKS).open(mode)
+        self._data = (self.directory / _DATA).open(mode)
+        self._lines = (self.directory / _CHUNKS).open(mode)
 
     def _read_plan(self) -> ExportPlan | None:
         try:
-            content = (self._directory / _EXPORT).read_bytes()
+            content = (self.directory / _EXPORT).read_bytes()
         except FileNotFoundError:
             return None
         try:
@@ -131,7 +131,7 @@ class PartialFile:
 
     def _read_chunks(self) -> None:
         memos: list[bytes] = []
-        for line in (self._directory / _CHUNKS).read_bytes().splitlines(keepends=True):
+        for line in (self.directory / _CHUNKS).read_bytes().splitlines(keepends=True):
             try:
                 chunk = msgspec.json.decode(line, type=_ChunkLine)
             except msgspec.MsgspecError:
@@ -142,6 +142,6 @@ class PartialFile:
 
     def _refusal(self, reason: str) -> OperatorError:
         return OperatorError(
-            f"cannot continue the export in {self._directory}: {reason}; remove the directory to "
+            f"cannot continue the export in {self.directory}: {reason}; remove the directory to "
             "begin again"
         )

@@ -31,6 +31,7 @@ from headrace.wiring.commands.engine_access import (
     cutoffs_of,
     find_engine,
 )
+from headrace.wiring.commands.erasure import erasures_of
 from headrace.wiring.store import open_export_store
 
 ShowProgress = Callable[[int, int], None]
@@ -126,6 +127,8 @@ async def _running(
             )
             plan = None if file is None else file.plan
             run = await stack.enter_async_context(service.begin(request, plan))
+            if file is not None:
+                await asyncio.to_thread(_check_erasures, settings, request, file)
             await asyncio.to_thread(record_changes, settings, by, [export_change(request)])
             yield run
         except OtherStore as error:
@@ -137,6 +140,20 @@ async def _running(
             raise
         except HeadraceError as error:
             raise OperatorError(f"cannot export: {error}") from error
+
+
+def _check_erasures(settings: Settings, request: ExportRequest, file: PartialFile) -> None:
+    """Refuse to go on where the beginning of the file may have rows that were erased since."""
+    if file.plan is None:
+        return
+    begun_ms = file.plan.watermark.received_ms
+    for erasure in erasures_of(settings).all():
+        was_clean = 0 < erasure.answers_clean_ms < begun_ms
+        if erasure.website_id == request.website_id and not was_clean:
+            raise OperatorError(
+                "cannot continue the export: rows of the website were erased after it had begun; "
+                f"remove the directory {file.directory} to begin again"
+            )
 
 
 async def _reported(
