@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from headrace.base.clock import MILLISECONDS_PER_DAY, SystemClock
+from headrace.model.data_retention import RetentionChange
+from headrace.model.tenancy import WebsiteChange, WebsiteId
 from testing.service import HEADRACE, Service, bearer, clean_environment
 from tests.e2e.conftest import ServiceMaker
 
@@ -183,6 +186,54 @@ def test_rows_are_found_by_the_event_id_that_was_sent_whoever_sent_it(
     assert erased["rows"] == {"errors": 1, "events": 2, "performance": 0, "quarantine": 0}
     assert service.counts(website, "events", "anonymous_id") == {"eve": 1}
     assert service.counts(website, "errors", "anonymous_id") == {"eve": 1}
+
+
+def test_a_profile_is_erased_alone_or_with_all_rows_of_its_visitors(
+    service: Service, website: str
+) -> None:
+    named = [event("phone", profileId="ann"), event("laptop", profileId="ann")]
+    others = [event("phone"), event("laptop", profileId="ann-2"), event("eve", profileId="eve")]
+    send(service, website, "/track", [*named, *others])
+    send(service, website, "/vitals", [vital("phone"), vital("eve")])
+
+    profile = ("--profile-id", "ann")
+    rows = {"errors": 0, "events": 2, "performance": 0, "quarantine": 0}
+    assert erase(service, website, *profile, "--dry-run")["rows"] == rows
+    with_visitors = (*profile, "--with-visitors")
+    rows = {"errors": 0, "events": 4, "performance": 1, "quarantine": 0}
+    assert erase(service, website, *with_visitors, "--no-wait")["rows"] == rows
+    assert visitors(service, website, TABLES) == {
+        "events": {"eve": 1},
+        "errors": {},
+        "performance": {"eve": 1},
+    }
+
+
+def test_rows_of_a_website_that_was_deleted_without_them_are_erased(service: Service) -> None:
+    website, other = service.website(), service.website()
+    send_examples(service, website)
+    send(service, other, "/track", [event("eve")])
+    service.command("website", "delete", website)
+    erased = erase(service, website, "--all", "--no-wait")
+    assert erased["rows"] == {"errors": 4, "events": 4, "performance": 4, "quarantine": 0}
+    stored = {(row["website"], row["table"]): row["rows"] for row in service.command("storage")}
+    assert [count for (name, _), count in stored.items() if name == website] == []
+    assert stored[other, "events"] == 1
+
+
+def test_subject_access_shows_rows_that_retention_hides(service: Service, website: str) -> None:
+    ten_days_ago = SystemClock().now_ms() - 10 * MILLISECONDS_PER_DAY
+    send(service, website, "/track", [event("ann", timestamp=ten_days_ago), event("ann")])
+    service.directory.update_website(
+        WebsiteId(website), WebsiteChange(retention=RetentionChange(days=5))
+    )
+    assert service.counts(website, "events", "anonymous_id") == {"ann": 1}
+    shown = service.post(
+        f"/v1/subject-access?website_id={website}",
+        {"anonymousId": "ann"},
+        headers=bearer(service.key("manage:data")),
+    )
+    assert len(shown.content.splitlines()) == 2
 
 
 def test_events_of_an_erased_visitor_that_come_later_are_stored(
