@@ -8,6 +8,7 @@ from ua_parser.core import OS, Domain, UserAgent
 from ua_parser.loaders import load_lazy_builtins
 from ua_parser.regex import Resolver
 
+from headrace.adapters.enrichment.bots import BotDetector, is_http_library
 from headrace.ports.enrichment import UserAgentInfo
 
 MAX_PARSED = 1024
@@ -79,30 +80,6 @@ _SYSTEMS: Mapping[str, str] = {
     **dict.fromkeys(_DISTRIBUTIONS, "Linux"),
 }
 
-_HTTP_LIBRARY = re.compile(
-    r"(?:apache-httpclient|axios|curl|dart|faraday|go-http-client|google-http-java-client|got"
-    r"|guzzlehttp|httpie|insomnia|java|java-http-client|jakarta commons-httpclient|libcurl"
-    r"|libwww-perl|lwp[\w:-]*|node|node-fetch|node\.js|okhttp|perl|php|postmanruntime|pycurl"
-    r"|python|python-\w+|reqwest|rest-client|ruby|undici|wget)(?:[/ ;]|$)",
-    re.IGNORECASE,
-)
-"""How libraries begin: they send what somebody's own program means to count, so are no bots."""
-
-_BOTS = (
-    r"(?<!cu)bots?(?![a-z])|\+https?:",  # Cubot makes telephones
-    r"crawl|spider|slurp|scraper|scrapy|archiver|indexer|fetcher|nutch|heritrix|httrack",
-    r"(?:bing|link|ur[il]|web) ?preview|facebookexternalhit|facebookcatalog|meta-external|feedly",
-    r"^whatsapp/|screaming frog|masscan|zgrab|\bnmap\b|nikto|nuclei|censys",
-    r"googleother|google-inspectiontool|google-safety|mediapartners-google|apis-google",
-    r"chatgpt-user|claude-user|claude-web|perplexity-user|mistralai-user|anthropic-ai",
-    r"monitor|uptime|pingdom|pinger|statuscake|site24x7|datadog|synthetic|updown\.io|checkly",
-    r"check_http|nagios|zabbix|hetrix|jetmon|health-?check|kube-probe|blackbox.exporter",
-    r"headless|phantomjs|slimerjs|jsdom/|puppeteer|playwright|selenium|webdriver|cypress/",
-    r"lighthouse|page ?speed|ptst/|gtmetrix|prerender",
-)
-_BOT = re.compile("|".join(_BOTS), re.IGNORECASE)
-"""Crawlers, fetchers of previews, monitors, browsers without a person before them."""
-
 _TV = (
     r"\btv\b|smart_?tv|appletv|googletv|hbbtv|bravia|netcast|web0s|\broku\b|crkey"
     r"|(?-i:\bAFT[A-Z0-9]{1,5}\b)"
@@ -139,6 +116,7 @@ class UapUserAgentParser:
         browsers, systems, _ = load_lazy_builtins()
         # Most of the patterns are of devices, which `_DEVICES` tells without them.
         self._resolve = Resolver((browsers, systems, []))
+        self._bots = BotDetector()
         self._cached_parse = functools.lru_cache(cache_size)(self._parse)
 
     def parse(self, user_agent: str) -> UserAgentInfo:
@@ -149,8 +127,8 @@ class UapUserAgentParser:
         # A lone surrogate cannot pass into the native parser.
         text = text.encode(errors="replace").decode()
         found = self._resolve(text, Domain.USER_AGENT | Domain.OS)
-        is_library = _HTTP_LIBRARY.match(text) is not None
-        is_bot = not is_library and _BOT.search(text) is not None
+        is_library = is_http_library(text)
+        is_bot = not is_library and self._bots.is_bot(text)
         os_name = _name(found.os, _SYSTEMS)
         return UserAgentInfo(
             browser_name=_name(found.user_agent, _BROWSERS),
