@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ _DATA_BYTES = 512 * 1024 * 1024
 _STORE_BYTES = 4 * 1024 * 1024 * 1024
 _UNMOUNT_TIMEOUT_S = 20.0
 _FILLER = "filler-of-the-crash-test"
+_FILLER_MODE = 0o200  # no file of a service has it, so the filler is known under any name
 
 
 class Capability(Enum):
@@ -60,8 +62,7 @@ class DataDisk:
         """Fill the file system of the store; return the path to free."""
         return _fill(self.data / "store")
 
-    @staticmethod
-    def free_space(filled: Path) -> None:
+    def free_space(self, filled: Path) -> None:
         """Delete the file that fills a file system, unless a power cut did."""
         (filled / _FILLER).unlink(missing_ok=True)
 
@@ -128,12 +129,21 @@ def _unmount(path: Path) -> None:
 def _fill(path: Path) -> Path:
     """Fill a file system. Concurrent writers may take some of the free space first."""
     chunk = 64 * 1024 * 1024
-    with (path / _FILLER).open("wb", buffering=0) as filler:
+    filler = os.open(path / _FILLER, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _FILLER_MODE)
+    try:
         size = 0
         while chunk:
             try:
-                os.posix_fallocate(filler.fileno(), size, chunk)
+                os.posix_fallocate(filler, size, chunk)
                 size += chunk
             except OSError:
                 chunk = chunk // 2 if chunk > 4096 else 0
+    finally:
+        os.close(filler)
     return path
+
+
+def is_filler(path: Path) -> bool:
+    """Return whether a file is what fills a file system, whatever its name is."""
+    found = path.lstat().st_mode
+    return stat.S_ISREG(found) and stat.S_IMODE(found) == _FILLER_MODE

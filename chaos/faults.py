@@ -150,12 +150,13 @@ def _text_behind(path: Path, size: int) -> str:
 
 
 def _fill_disk(context: FaultContext) -> None:
-    with _freed_afterwards(context.disk.fill()):
+    with _freed_afterwards(context.disk, context.disk.fill()):
         time.sleep(context.random.uniform(0.3, 1.5))
 
 
 def _fill_store_disk(context: FaultContext) -> None:
-    with _freed_afterwards(context.disk.fill_store()), require_ingestion(context):
+    filled = context.disk.fill_store()
+    with _freed_afterwards(context.disk, filled), require_ingestion(context):
         time.sleep(context.random.uniform(0.5, 1.5))
 
 
@@ -224,11 +225,11 @@ def _failing_in_engine(context: FaultContext, call: str, error: int, text: str) 
 
 
 @contextmanager
-def _freed_afterwards(filled: Path) -> Generator[None]:
+def _freed_afterwards(disk: DataDisk, filled: Path) -> Generator[None]:
     try:
         yield
     finally:
-        DataDisk.free_space(filled)
+        disk.free_space(filled)
 
 
 FAULTS: Mapping[str, Fault] = {

@@ -58,6 +58,7 @@ class Service:
         self.starts = 0
         self.recovery_timeout_s = recovery_timeout_s
         self._environment = environment or {}
+        self._readiness = "nothing"
         self._process: subprocess.Popen[bytes] | None = None
         self._runtime = log.with_name(f"{_RUNTIME_NAME}-{port}")
 
@@ -165,7 +166,8 @@ class Service:
         while not self.is_ready():
             if time.monotonic() > deadline:
                 raise RecoveryTimeout(
-                    f"the service was not back after {self.recovery_timeout_s:.0f} s"
+                    f"the service was not back after {self.recovery_timeout_s:.0f} s, "
+                    f"/ready replied {self._readiness}"
                 )
             self.launch_again_if_exited()
             time.sleep(0.02)
@@ -179,9 +181,12 @@ class Service:
     def is_ready(self) -> bool:
         """Return whether the response of /ready is 200."""
         try:
-            return send_request(self.port, "GET", "/ready", timeout_s=5).status == 200
-        except (OSError, http.client.HTTPException):
+            response = send_request(self.port, "GET", "/ready", timeout_s=5)
+        except (OSError, http.client.HTTPException) as error:
+            self._readiness = f"nothing: {error!r}"
             return False
+        self._readiness = json.dumps(response.body)
+        return response.status == 200
 
 
 def send_request(

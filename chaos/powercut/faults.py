@@ -47,7 +47,8 @@ def _cut_power_of_full_disk(context: FaultContext) -> None:
         time.sleep(context.random.uniform(0, 1.5))
         context.disk.free_space(filled)
 
-    PowerCut(context, aftermath=Aftermath(after_start=free_space)).inject()
+    aftermath = Aftermath(stays_full=True, after_start=free_space)
+    PowerCut(context, aftermath=aftermath).inject()
 
 
 def _cut_power_in_merge(context: FaultContext) -> None:

@@ -11,7 +11,14 @@ from random import Random
 
 import msgspec
 
-from chaos.disk import ORDINARY_CAPABILITIES, Capability, DataDisk, DiskFailed, DiskUnavailable
+from chaos.disk import (
+    ORDINARY_CAPABILITIES,
+    Capability,
+    DataDisk,
+    DiskFailed,
+    DiskUnavailable,
+    is_filler,
+)
 from chaos.powercut.crash_image import Survival, copy_image, make_crash_image
 from chaos.powercut.file_systems import FileSystem
 from chaos.powercut.fuse import FILE_NAME
@@ -20,6 +27,7 @@ from chaos.powercut.recording_image import CutPoint, Pending, pending_file
 
 _IMAGE_BYTES = 4 * 1024 * 1024 * 1024  # of which the image's file has what was written
 _TIMEOUT_S = 60.0
+_NAMELESS_FILES = "lost+found"  # where e2fsck puts them
 RECORDING_CAPABILITIES = ORDINARY_CAPABILITIES | {Capability.FULL_DISK, Capability.POWER_CUT}
 
 
@@ -126,6 +134,13 @@ class RecordingDisk(DataDisk):
             yield msgspec.json.decode(reply, type=Pending)
         finally:
             self._send("resume")
+
+    def free_space(self, filled: Path) -> None:
+        """Delete the filler, also where a check of the file system found it without its name."""
+        super().free_space(filled)
+        for path in (self._mountpoint / _NAMELESS_FILES).glob("*"):
+            if is_filler(path):
+                path.unlink()
 
     def unmount(self) -> None:
         """Unmount the file system and end the daemon. Raises `DiskFailed`."""

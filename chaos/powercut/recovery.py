@@ -33,8 +33,13 @@ def _nothing() -> None:
 
 
 class Aftermath(NamedTuple):
-    """What an operator does after a power cut. Each step is repeated on every image."""
+    """What an operator does after a power cut. Each step is repeated on every image.
 
+    Unless the disk `stays_full`, space is made before the first step: that the file which filled it
+    in an earlier round was deleted need not be on the disk.
+    """
+
+    stays_full: bool = False
     before_start: Callable[[], None] = _nothing
     after_start: Callable[[], None] = _nothing
     after_recovery: Callable[[], None] | None = None
@@ -87,6 +92,8 @@ class PowerCut:
     def _boot(self, remains: CutDisk) -> None:
         self._mount(remains)
         self._disk.crash_images += 1
+        if not self._aftermath.stays_full:
+            self._disk.free_space(self._disk.data)
         self._aftermath.before_start()
         self._context.service.launch()
 
