@@ -110,7 +110,7 @@ def as_table(reports: Sequence[Report]) -> str:
     rows += [[name, *(str(column[name]) for column in columns)] for name in columns[0]]
     rows += [[name, *(str(report.faults[name]) for report in reports)] for name in faults]
     rows += [
-        [f"under way: {name}", *(str(report.operations[name]) for report in reports)]
+        [f"in progress: {name}", *(str(report.operations[name]) for report in reports)]
         for name in operations
     ]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

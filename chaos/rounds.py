@@ -131,7 +131,7 @@ class Rounds:
         self._checks.check_round(number)
 
     def _begin_operation(self, fault: Fault, number: int) -> Operation | None:
-        """Begin what is under way at the fault, if anything is."""
+        """Begin what is to be in progress at the fault, if anything is."""
         random = Random(f"{self._seed}-{number}-operation")
         name = choose_operation(random, fault)
         if name is None:

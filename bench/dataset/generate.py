@@ -202,7 +202,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=10_000_000)
     parser.add_argument("--of", type=int, help="events of all ninety days; as many by default")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--again", action="store_true", help="make it anew")
+    parser.add_argument("--again", action="store_true", help="replace the data set that exists")
     options = parser.parse_args()
     started_s = time.monotonic()
     dataset = ensure_dataset(

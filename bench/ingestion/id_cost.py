@@ -48,7 +48,7 @@ class Cost(NamedTuple):
 
 
 class Records:
-    """A `LogReader` of one log, as far as a batch needs it."""
+    """The part of a `LogReader` that a batch needs, over one log."""
 
     def __init__(self, records: Sequence[LoggedRecord]) -> None:
         self.records = records

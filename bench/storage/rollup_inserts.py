@@ -105,7 +105,7 @@ def fill(source: BareChdb, older: ChdbWriter, engine: ChdbInstance, rows: int) -
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, required=True, help="where a store is made anew")
+    parser.add_argument("--folder", type=Path, required=True, help="where a new store is made")
     parser.add_argument("--of", choices=DERIVED, default="rollup")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--fill", type=int, default=1_000_000)

@@ -1,1 +1,1 @@
-"""Operations that are under way while a fault breaks the service, each with its own promise."""
+"""Operations in progress while a fault breaks the service, each with its own promise."""

@@ -1,4 +1,4 @@
-"""Which operation is under way in a round."""
+"""Which operation is in progress in a round."""
 
 from collections.abc import Callable, Mapping
 from random import Random
@@ -23,7 +23,7 @@ COMMANDS: Mapping[str, Callable[[OperationContext], Operation]] = {
 
 
 def choose_operation(random: Random, fault: Fault) -> str | None:
-    """Return the name of an operation that may be under way at a fault, in half of the rounds."""
+    """Return the name of an operation that may be in progress at a fault, in half of the rounds."""
     possible = [*REQUESTS, *(COMMANDS if fault.allows_commands else ())]
     return random.choice(possible) if random.random() < _PROBABILITY else None
 

@@ -1,4 +1,4 @@
-"""Commands under way, which may be killed themselves: an import, and a prune."""
+"""Commands in progress, which may be killed themselves: an import, and a prune."""
 
 import hashlib
 import http.client

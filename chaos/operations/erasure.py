@@ -1,4 +1,4 @@
-"""An erasure under way: a session is in no answer once the call has returned, and never again."""
+"""An erasure in progress: a session is in no answer once the call has returned, and never again."""
 
 import http.client
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""An export under way: complete with the rows of its watermark, each once, or visibly cut off."""
+"""An export in progress: complete with the rows of its watermark, each once, or visibly cut off."""
 
 import http.client
 import json

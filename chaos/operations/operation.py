@@ -28,7 +28,7 @@ class Operation(Protocol):
     """Something that a caller or an operator has begun when a fault occurs."""
 
     def begin(self) -> bool:
-        """Begin, and return while it is under way. False where there is nothing to work on yet."""
+        """Begin, and return while it is in progress. False if there is nothing to work on yet."""
         ...
 
     def finish(self) -> None:
@@ -39,7 +39,7 @@ class Operation(Protocol):
         ...
 
     def abandon(self) -> None:
-        """End what is under way: the round has failed."""
+        """End what is in progress: the round has failed."""
         ...
 
 

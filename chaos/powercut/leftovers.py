@@ -30,7 +30,7 @@ def unmount_leftovers() -> None:
 
 
 def unmount_lazily(directory: Path) -> None:
-    """Unmount a recording disk with the file system on it, whoever still uses them."""
+    """Unmount a recording disk with the file system on it, even if processes still use them."""
     for device in _loop_devices(directory / FILE_NAME):
         for mount in _mounts():
             if mount.source == device:

@@ -316,7 +316,7 @@ class ClickHouseTables:
             self._truncate(self._filled.pop())
 
     def empty_all(self) -> None:
-        """Delete all rows, whoever stored them, and keep the tables."""
+        """Delete all rows of all writers, and keep the tables."""
         self._filled.clear()
         for table in STORAGE_TABLES:
             self._truncate(table)

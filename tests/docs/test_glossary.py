@@ -23,6 +23,16 @@ RETIRED = frozenset(
 """Each had several meanings, or none that the field knows; the glossary has the words to use."""
 # fmt: on
 
+AVOIDED = re.compile(r"\b(?:anew|under way|let go|whoever|as far as)\b", re.IGNORECASE)
+"""Phrases of everyday English for which the field has an exact word."""
+
+PROSE = (
+    *PROJECT.glob("*.md"),
+    *PROJECT.glob("docs/**/*.md"),
+    *(path for folder in FOLDERS for path in (PROJECT / folder).rglob("*.md")),
+    *(path for folder in FOLDERS for path in (PROJECT / folder).rglob("*.py")),
+)
+
 TERM = re.compile(r"^\| ([^|]+?) \| ([^|]+?) \|$", re.MULTILINE)
 
 
@@ -67,6 +77,18 @@ def test_no_module_is_named_with_a_retired_word(folder: str) -> None:
     found = [str(one.relative_to(PROJECT)) for one in modules if words_of(one.stem) & RETIRED]
 
     assert modules
+    assert found == []
+
+
+def test_prose_and_comments_use_exact_words() -> None:
+    found = [
+        f"{path.relative_to(PROJECT)}: {line.strip()}"
+        for path in sorted(PROSE)
+        if path != Path(__file__) and "node_modules" not in path.parts
+        for line in path.read_text().splitlines()
+        if AVOIDED.search(line)
+    ]
+
     assert found == []
 
 

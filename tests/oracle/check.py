@@ -108,7 +108,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Group:
-    """Conditions of which any or all must match."""
+    """Conditions: any or all of them must match."""
 
     is_any: bool
     items: list["Filter | Group"]

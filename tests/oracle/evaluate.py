@@ -227,7 +227,7 @@ def _rows(query: Query, stored: Stored) -> list[Row]:
 
 
 def _is_taken(query: Query, row: Row) -> bool:
-    """Return whether a select of which the filters name bots takes a row of one."""
+    """Return whether a select whose filters name bots takes a row of one."""
     return any(
         _names_bots([*select.filters]) and _matches_all(query, select.filters, row)
         for select in query.selects

@@ -1,4 +1,4 @@
-/** A service for tests: it answers as it is told to, and keeps what it accepted. */
+/** A service for tests: it answers as a test sets it, and keeps what it accepted. */
 
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";

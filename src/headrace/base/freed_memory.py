@@ -1,6 +1,6 @@
 """Keeps memory that large buffers free for the next ones, instead of returning it to the system.
 
-glibc maps each buffer of 128 KiB or more anew, and the system clears its pages when they are first
+glibc maps new memory for each buffer of 128 KiB or more; the system clears its pages when first
 written. A load has dozens of megabytes of such buffers: this was a fifth of its time.
 """
 

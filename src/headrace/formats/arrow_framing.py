@@ -1,4 +1,4 @@
-"""The framing of Arrow IPC streams, as far as joining two of them needs it.
+"""The framing of Arrow IPC streams that joining two of them needs.
 
 A stream is a sequence of messages and an end marker. A message is the marker `FFFFFFFF`, the length
 of its metadata in four bytes, little-endian, the metadata, and the body; the body of the first

@@ -1,8 +1,8 @@
 """The digests of event ids. Loader, ledger and claims deduplicate items by them.
 
 A website has two namespaces of event ids for each kind of items: one for requests with an API key,
-and one for requests without. The website id is public, so whoever knows it could otherwise send an
-event id first and so suppress the event of a server.
+and one for requests without. The website id is public, so anyone could otherwise send an event
+id first and suppress the event of a server.
 """
 
 import struct

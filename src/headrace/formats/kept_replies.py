@@ -1,4 +1,4 @@
-"""The replies that are kept for an Idempotency-Key, as far as they name events. Pure.
+"""The names of events in replies that are kept for an Idempotency-Key. Pure.
 
 A kept reply is an `AcceptResult` (`ingest.receive.preparation`) in JSON.
 """

@@ -14,7 +14,7 @@ SAVED_NAME: Final = re.compile(r"[a-z0-9-]{1,64}")
 class SavedQuery(Struct, frozen=True):
     """A saved query. `body` is that of a custom query, as it was sent.
 
-    Its token is shown once and not stored; whoever has it may read the answer of this query.
+    Its token is shown once and not stored; a caller that has it may read the answer of this query.
     """
 
     website_id: WebsiteId

@@ -61,7 +61,7 @@ class LiveSource(Protocol):
     """The newest items of websites, over all workers of the machine."""
 
     async def follow(self, website_id: WebsiteId, epoch: str, after: int) -> LiveItems:
-        """Return the items from number `after` on, as far as they are kept; waits for the first.
+        """Return the items from number `after` on, those that are still kept; waits for the first.
 
         Returns none after some seconds without one, and all that are kept in another epoch. Items
         are collected while somebody follows the website, and for a minute after that. Raises

@@ -1,4 +1,4 @@
-"""GET /v1/query/schema: the same for everybody, and of a website for whoever may query it."""
+"""GET /v1/query/schema: the same for everybody, and of a website for callers that may query it."""
 
 import pytest
 

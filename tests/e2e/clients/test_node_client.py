@@ -1,4 +1,4 @@
-"""The Node.js client: what its calls returned for is stored once, whoever is killed meanwhile."""
+"""The Node.js client: what its calls returned for is stored once, whichever process is killed."""
 
 import json
 import os
@@ -78,7 +78,7 @@ class Senders:
             self.kill_oldest()
 
     def returned(self) -> list[str]:
-        """Return the names of all items whose call returned, as far as they were written whole."""
+        """Return the names of all items whose call returned and that were written whole."""
         texts = [path.read_text() for path in sorted(self._folder.glob("*.returned"))]
         return [line for text in texts for line in text[: text.rfind("\n") + 1].splitlines()]
 

@@ -69,7 +69,7 @@ def small_disk(service: Service, *, mebibytes: int) -> Generator[None]:
         yield
     finally:
         service.kill()
-        wait_until(lambda: done("umount", path), "the small file system is let go")
+        wait_until(lambda: done("umount", path), "the small file system is unmounted")
 
 
 def done(*command: str) -> bool:

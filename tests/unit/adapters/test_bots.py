@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.adapters.enrichment.bots import BROWSERS_OF_PEOPLE, BotDetector, listed_bots
+from headrace.adapters.enrichment.bots import NAMES_OF_BROWSERS, BotDetector, listed_bots
 
 BOTS = BotDetector()
 
@@ -82,4 +82,4 @@ def test_http_library_of_the_list_is_no_bot(user_agent: str) -> None:
 def test_browser_named_like_a_bot_is_still_in_the_list() -> None:
     """A pattern that a new version of the list has dropped or corrected needs no exception."""
     listed = {entry.pattern for entry in listed_bots()}
-    assert listed >= BROWSERS_OF_PEOPLE
+    assert listed >= NAMES_OF_BROWSERS

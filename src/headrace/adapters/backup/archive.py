@@ -45,7 +45,7 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 class BackupManifest(Struct, frozen=True):
     """The manifest of a backup. `made` is ISO 8601 in UTC, `bytes` is before compression.
 
-    `unreadable_logs` are the logs of which the backup lacks acknowledged events.
+    `unreadable_logs` are the logs whose acknowledged events are not all in the backup.
     """
 
     format: int

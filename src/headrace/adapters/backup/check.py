@@ -101,7 +101,7 @@ def check_sqlite_files(paths: DataDirPaths, *, external: Collection[Path]) -> It
 
 
 def _has_loaded(paths: DataDirPaths) -> bool:
-    """Return whether something was ever loaded, as far as files other than the ledger show.
+    """Return whether files other than the ledger show that something was ever loaded.
 
     A loaded log has an offset or lacks its first segments, and a loaded store has parts.
     """

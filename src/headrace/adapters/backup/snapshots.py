@@ -104,7 +104,7 @@ class Snapshots:
     def freeze(self, snapshot: Path, *, partial: bool) -> tuple[str, ...]:
         """Add store, ledger, logs, quarantine, damaged bytes and erasures.
 
-        The caller has paused loading. Returns the logs of which a part is missing.
+        The caller has paused loading. Returns the logs that lack a part.
         """
         copy = DataDirPaths(snapshot)
         with _translate_snapshot_errors(), requeue_locked(self._paths):

@@ -104,7 +104,7 @@ def _read_lines(
 def _read_page(
     connection: Connection, below: int | None, reach: AuditReach | None, page_size: int
 ) -> Sequence[Row[Any]]:
-    """Return rows of which those in reach are lines; all are but some with several websites."""
+    """Return rows; those in reach become lines. Some with several websites are out of reach."""
     page = select(AUDIT_LOG).order_by(AUDIT_LOG.c.sequence.desc()).limit(page_size)
     if below is not None:
         page = page.where(AUDIT_LOG.c.sequence < below)

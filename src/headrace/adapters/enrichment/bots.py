@@ -47,7 +47,7 @@ _BROWSER = re.compile(
 
 _LIBRARY_TAG = "http-library"
 
-BROWSERS_OF_PEOPLE = {
+NAMES_OF_BROWSERS = {
     r"AP3A\.240617\.008",  # a build of Android, which many telephones have
     r"Code\/1\.",  # Visual Studio Code
     r"Fluid",  # makes an app of a site
@@ -109,7 +109,7 @@ def listed_bots() -> Iterator[ListedBot]:
 
 
 def _is_seen_in_browsers(bot: ListedBot) -> bool:
-    return bot.pattern not in BROWSERS_OF_PEOPLE and any(map(_BROWSER.match, bot.instances))
+    return bot.pattern not in NAMES_OF_BROWSERS and any(map(_BROWSER.match, bot.instances))
 
 
 def _resolver(bots: Iterable[ListedBot]) -> Resolver:

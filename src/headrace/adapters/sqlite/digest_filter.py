@@ -14,7 +14,7 @@ from headrace.formats.gathered_bytes import GatheredBytes
 
 PLANES = 8
 MIN_SLOTS = 1 << 24
-"""16 MiB, of which pages are used as digests are added. Positions take 24 bits or more."""
+"""16 MiB; its pages come into use as digests are added. Positions take 24 bits or more."""
 
 SLOTS_PER_ID_OF_A_PLANE = 24
 """Of a full plane, which then finds about 0.2 % of the digests that are not in it."""

@@ -84,7 +84,7 @@ class KnownIds:
         self._runs.delete_blocks(DELETED_BLOCKS_PER_RUN)
 
     def forget(self, before_ms: int) -> None:
-        """Delete the runs of which all digests expired before a time, in a transaction."""
+        """Delete the runs whose digests all expired before a time, in a transaction."""
         index = self._loaded()
         for run in index.runs():
             if run.last_expiry_ms < before_ms:

@@ -27,7 +27,7 @@ class SizedDigest(Struct, frozen=True):
 
 
 class DayToCopy(Struct, frozen=True):
-    """A day of which the target lacks rows; `is_absent` if it has no rows of that day."""
+    """A day whose rows the target lacks in part; `is_absent` if it has none of that day."""
 
     day: DayKey
     source: SizedDigest

@@ -124,7 +124,7 @@ def _standard_from_options(options: QueryOptions) -> JsonObject:
 
 
 def _filters(options: QueryOptions, table: Table | None) -> list[Filter]:
-    """Return the filters that all rows match, then the group of which they match one."""
+    """Return the filters that all rows match, then the group with one that each row matches."""
     filters = [read_filter(text, table) for text in options.filters]
     group = [read_filter(text, table) for text in options.any_filters]
     return [*filters, Filter(any_of=group)] if group else filters

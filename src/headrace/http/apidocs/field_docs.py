@@ -127,8 +127,8 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "field": "a filterable column or `properties.KEY`",
         "operator": "the comparison",
         "value": "a value of the column's type; an array for in and not_in; none for is_set",
-        "or": "a group of which at least one item matches, instead of the other keys",
-        "and": "a group of which all items match, instead of the other keys",
+        "or": "a group: at least one of its items matches; instead of the other keys",
+        "and": "a group: all of its items match; instead of the other keys",
     },
     "OrderBy": {
         "field": "name of an output",
@@ -293,7 +293,7 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
     "SavedToken": {
         "name": "its name",
         "token": "reads the answer of this query; null unless the request has made it",
-        "url": "of the answer, for whoever has the token, else for a key",
+        "url": "of the answer, for callers with the token, else for a key",
     },
     "SavedListResponse": {
         "success": "always true",

@@ -25,7 +25,7 @@ class SchemaDescriber(Protocol):
 
 
 class SchemaRoute:
-    """Describes queries to anyone, and the events of a website to whoever may query it."""
+    """Describes queries to anyone, and the events of a website to callers that may query it."""
 
     def __init__(
         self,

@@ -41,7 +41,7 @@ class PinnedScript(Struct, frozen=True):
 
 
 def read_tracker_file(name: str) -> TrackerFile:
-    """Read a file of the package, and compress it as far as possible."""
+    """Read a file of the package, and compress it as much as possible."""
     return _compress(files(_PACKAGE).joinpath(name).read_bytes())
 
 

@@ -56,8 +56,8 @@ class RowDeleter(Protocol):
     def lost_deletions(self) -> int:
         """Return how many deletions of any table this process has lost, before `state` shows it.
 
-        Their rows stay until they are begun once more. Whoever waits for one compares the numbers
-        before it and after `state`.
+        Their rows stay until they are begun once more. A caller that waits for one compares the
+        numbers before it and after `state`.
         """
         ...
 

@@ -86,7 +86,7 @@ def check_retention(
 
 
 def _last_date(bucket: int, granularity: Granularity, end: date) -> date:
-    """Return the last day of a bucket, as far as dates reach, but none before `end`."""
+    """Return the last day of a bucket, or the last date there is, but none before `end`."""
     last_bucket = bucket_of_day(days_since_epoch(_LAST_READ), granularity)
     following = min(bucket, last_bucket) + 1
     match granularity:

@@ -39,7 +39,7 @@ def stream(first: int, count: int = 10) -> bytes:
 
 @pytest.fixture
 def tables(replicated_servers: ReplicatedServers) -> Iterator[ClickHouseTables]:
-    """Empty tables of which an insert needs one replica of its shard."""
+    """Empty tables; an insert needs one replica of its shard."""
     made = ClickHouseTables(replicated_servers.servers, cluster=CLUSTER)
     yield made
     made.close()

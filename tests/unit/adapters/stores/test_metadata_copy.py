@@ -35,7 +35,7 @@ def table_directory(name: str) -> str:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """A closed store with a view and the tables, of which each has a part, and the copy."""
+    """A closed store with a view and tables of one part each, and the copy."""
     store = tmp_path / "store"
     for name in TABLES:
         (store / table_directory(name) / "all_1_1_0").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The authorizer remembers decisions; none of them may differ from one that is made anew."""
+"""The authorizer remembers decisions; none of them may differ from a new one."""
 
 import operator
 from collections.abc import Sequence

@@ -42,7 +42,7 @@ Visitor = Callable[[Request], Mapping[str, str | None]]
 
 @dataclass(frozen=True)
 class RequestOptions:
-    """What is reported of which requests.
+    """What the middleware reports, and of what requests.
 
     `page_views`: an event `screen_view` for a GET that is answered with HTML and a status below
     300. `requests`: an event `http_request` with `method`, `status` and `duration_ms` until the

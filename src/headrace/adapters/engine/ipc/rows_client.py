@@ -39,7 +39,7 @@ class EngineErasureClient:
     async def begin(self, request: ErasureRequest) -> Erasure:
         """Begin an erasure; return when no answer has its rows any more.
 
-        Where that takes many minutes, returns an erasure of which it is not noted yet. Raises
+        After many minutes it returns the erasure without a note of that. Raises
         `StoreUnavailable`.
         """
         reply = await self._connections.send_request(

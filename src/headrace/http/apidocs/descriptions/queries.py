@@ -221,8 +221,8 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         " 64 of `a` to `z`, `0` to `9` and `-`. The response is 201 and shows the token of the new"
         " query, or 200 where the query replaces one, whose token stays; `rotate=true` makes"
         " another one. Only a hash of the token is stored: it is not shown again. GET shows the"
-        " query to whoever may query the website; DELETE ends it with its token. All count towards"
-        " the query rate. Deleting a website deletes its saved queries; backups have them.",
+        " query to callers that may query the website; DELETE ends it with its token. All count"
+        " towards the query rate. Deleting a website deletes its saved queries; backups have them.",
         SavedTokenResponse,
         {
             "success": True,
@@ -268,7 +268,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
     endpoints.SAVED_ANSWER: EndpointDoc(
         QUERIES,
         "The answer of a saved query",
-        "Answers whoever may query the website, or has the token of this query: then no"
+        "Answers callers that may query the website, or have the token of this query: then no"
         " `website_id` is needed, no key is looked at, and the rate is one of the token's own. The"
         " format is `json`, `csv`, `arrow`, `parquet` or `ndjson`. The ETag changes when an event"
         " of the website is stored whose time is in the range (of sessions and profiles: any"

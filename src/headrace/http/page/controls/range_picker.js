@@ -87,7 +87,7 @@ export function zones() {
   return [...first, ...known.filter((zone) => !first.includes(zone))].map((value) => ({ value, label: value.replaceAll("_", " ") }));
 }
 
-/** Write range and zone into the URL, so that it means the same to whoever opens it. */
+/** Write range and zone into the URL, so that it means the same to everybody who opens it. */
 export function settleZone() {
   if (!page.value.timezone) amend({ timezone: localTimezone() });
 }

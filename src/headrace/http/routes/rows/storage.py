@@ -34,7 +34,7 @@ class StorageResponse(Struct, frozen=True, rename="camel"):
 
 
 class StorageRoute:
-    """Describes what is stored of a website, or of a key's own, to whoever may query them."""
+    """Describes what is stored of a website, or of a key's own, to callers that may query them."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """Removes the files of mutations that chDB could not write on a full disk.
 
 chDB reports success for such a mutation and runs it, but cannot open the table again: its file is
-empty, or ends within its text. The rows stay readable once the file is gone; whoever began the
-mutation has to begin it again.
+empty, or ends within its text. The rows stay readable once the file is gone; the mutation
+has to be begun again.
 """
 
 from collections.abc import Iterator

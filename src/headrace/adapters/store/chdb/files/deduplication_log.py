@@ -30,7 +30,7 @@ def newest_part(directory: Path) -> str | None:
 
 def sync_log(directory: Path) -> None:
     """Fsync the files and their directory. Raises `OSError`."""
-    for file in (*directory.iterdir(), directory):  # of which chDB removes old ones
+    for file in (*directory.iterdir(), directory):  # chDB removes old files
         sync(file)
 
 

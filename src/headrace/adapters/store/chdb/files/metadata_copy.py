@@ -152,7 +152,7 @@ def _read_copy(store: Path, database: str) -> _Copy | None:
         copy = msgspec.json.decode(copy_path(store, database).read_bytes(), type=_Copy)
         for text in copy.texts:
             _parse_header(text)
-    except (OSError, ValueError):  # of which msgspec's errors are a kind
+    except (OSError, ValueError):  # msgspec's errors are ValueErrors
         return None
     return copy
 
