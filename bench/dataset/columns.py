@@ -26,17 +26,23 @@ Columns = Mapping[str, str]
 
 
 class Slice(Struct, frozen=True):
-    """A run of consecutive sessions, and the number of sessions of all days."""
+    """A run of consecutive sessions, and the number of sessions of all days.
+
+    `website` is the rank of the only website whose sessions are meant, 0 for all websites.
+    """
 
     first: int
     sessions: int
     all_sessions: int
+    website: int = 0
 
 
 def select_rows(table: Table, piece: Slice, websites: Sequence[str], *, seed: int) -> str:
     """Return the SELECT of a table's rows for some sessions, with columns in stored order."""
     source = f"SELECT number AS visit FROM numbers({piece.first}, {piece.sessions})"
     source = _with_columns(source, _session_columns(piece, websites, seed))
+    if piece.website:
+        source = f"SELECT * FROM ({source}) WHERE website = {piece.website}"
     source = _with_columns(source, _profile_columns(seed))
     source = f"SELECT *, step FROM ({source}) ARRAY JOIN {_STEPS[table.name]} AS step"
     source = _with_columns(source, _step_columns(seed))
@@ -82,6 +88,10 @@ _DEFAULTS: Mapping[Kind, str] = {
 
 _WEIGHTS = [120 // rank for rank in range(1, WEBSITES + 1)]
 """The biggest website has 28 % of all events, the smallest 1.4 %."""
+
+SHARES = tuple(weight / sum(_WEIGHTS) for weight in _WEIGHTS)
+"""The share of each website in all events."""
+
 _RANKS = [str(rank) for rank, weight in enumerate(_WEIGHTS, 1) for _ in range(weight)]
 
 _SESSIONS_BY_LENGTH = {

@@ -1,11 +1,14 @@
 """The benchmark's data sets: rows fit the tables and do not depend on how they are generated."""
 
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
 from bench.baselines.chdb import BareChdb
-from bench.dataset.columns import WEBSITES, Slice, select_rows
+from bench.dataset.columns import EVENTS_PER_SESSION, SHARES, WEBSITES, Slice, select_rows
+from bench.dataset.generate import insert_slices
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Table
 from testing.chdb import FreshStore
@@ -21,12 +24,14 @@ def source(chdb_engine: ChdbInstance, chdb_store: FreshStore) -> Iterator[BareCh
     engine.close()
 
 
-def rows_of(table: Table, first: int, sessions: int, *, seed: int = 1) -> str:
-    return select_rows(table, Slice(first, sessions, ALL_SESSIONS), SITES, seed=seed)
+def rows_of(table: Table, first: int, sessions: int, *, seed: int = 1, website: int = 0) -> str:
+    return select_rows(table, Slice(first, sessions, ALL_SESSIONS, website), SITES, seed=seed)
 
 
-def digest(source: BareChdb, table: Table, first: int, sessions: int, *, seed: int = 1) -> int:
-    rows = rows_of(table, first, sessions, seed=seed)
+def digest(
+    source: BareChdb, table: Table, first: int, sessions: int, *, seed: int = 1, website: int = 0
+) -> int:
+    rows = rows_of(table, first, sessions, seed=seed, website=website)
     ((found,),) = source.query(f"SELECT groupBitXor(cityHash64(toString(tuple(*)))) FROM ({rows})")
     return int(found)
 
@@ -52,6 +57,25 @@ def test_rows_are_inserted_through_the_writer_with_unique_ids(
 def test_chunks_add_up_to_the_full_dataset(source: BareChdb, table: Table) -> None:
     chunks = digest(source, table, 300, 100) ^ digest(source, table, 400, 200)
     assert digest(source, table, 300, 300) == chunks
+
+
+@pytest.mark.parametrize("table", STORED_TABLES, ids=lambda table: table.name)
+def test_slices_of_each_website_add_up_to_the_full_dataset(source: BareChdb, table: Table) -> None:
+    joined = 0
+    for number in range(1, WEBSITES + 1):
+        joined ^= digest(source, table, 300, 100, website=number)
+    assert joined == digest(source, table, 300, 100)
+
+
+def test_large_data_set_is_inserted_website_by_website_in_parts_of_one_insert() -> None:
+    slices = list(insert_slices(events=100_000_000, all_events=200_000_000))
+    sessions = Counter[int]()
+    for piece, following in pairwise([*slices, Slice(0, 0, 0)]):
+        assert piece.first == sessions[piece.website]
+        assert following.website == piece.website or following.first == 0
+        sessions[piece.website] += piece.sessions
+        assert 100_000 < piece.sessions * EVENTS_PER_SESSION * SHARES[piece.website - 1] < 1_000_000
+    assert sessions == dict.fromkeys(range(1, WEBSITES + 1), 20_000_000)
 
 
 def test_another_seed_generates_other_rows(source: BareChdb) -> None:
