@@ -24,7 +24,7 @@ from bench.report.results import (
     print_results,
     write_results,
 )
-from bench.scale import HUGE_EVENTS, Scale, quick
+from bench.scale import GROWTH_STEPS, HUGE_EVENTS, Scale, quick
 
 PARTS: Mapping[str, Callable[[Scale], list[Measurement]]] = {
     "ingestion": cpu_cost.measure,
@@ -39,11 +39,15 @@ PARTS: Mapping[str, Callable[[Scale], list[Measurement]]] = {
 
 def _parser() -> argparse.ArgumentParser:
     parser = benchmark_parser("bench", __doc__, PARTS)
-    parser.add_argument("--runs", type=int, help="turns of everything but queries")
+    parser.add_argument("--runs", type=int, help="turns of everything but the questions")
     parser.add_argument(
         "--huge",
         action="store_true",
         help="growth up to 100 million events: more than ten gigabytes stay in the folder",
+    )
+    parser.add_argument("--size", type=int, action="append", help="growth: of so many events alone")
+    parser.add_argument(
+        "--step", choices=GROWTH_STEPS, action="append", help="growth: this alone; may be repeated"
     )
     parser.add_argument("--measurements", type=Path, help=argparse.SUPPRESS)  # of one part
     return parser
@@ -66,10 +70,14 @@ def main() -> None:
 def _scale(options: argparse.Namespace) -> Scale:
     scale = quick(options.folder) if options.quick else Scale(folder=options.folder)
     if options.runs:
-        scale = msgspec.structs.replace(scale, runs=options.runs)
+        scale = msgspec.structs.replace(scale, runs=options.runs, growth_runs=options.runs)
     if options.huge:
         sizes = (*scale.growth_events, HUGE_EVENTS)
         scale = msgspec.structs.replace(scale, growth_events=sizes)
+    if options.size:
+        scale = msgspec.structs.replace(scale, growth_events=tuple(options.size))
+    if options.step:
+        scale = msgspec.structs.replace(scale, growth_steps=tuple(options.step))
     return scale
 
 
@@ -81,6 +89,8 @@ def _in_own_process(part: str, options: argparse.Namespace) -> list[Measurement]
         command += ["--folder", str(options.folder), *(["--quick"] if options.quick else [])]
         command += ["--runs", str(options.runs)] if options.runs else []
         command += ["--huge"] if options.huge else []
+        command += [f"--size={size}" for size in options.size or ()]
+        command += [f"--step={step}" for step in options.step or ()]
         _run(command)
         return msgspec.json.decode(file.read_bytes(), type=list[Measurement])
 

@@ -5,6 +5,8 @@ from pathlib import Path
 from msgspec import Struct
 
 HUGE_EVENTS = 100_000_000
+GROWTH_STEPS = ("cold", "questions", "types", "overviews")
+"""What is measured of each size of a data set; each step has a service of its own."""
 
 
 class Scale(Struct, frozen=True, kw_only=True):
@@ -12,7 +14,8 @@ class Scale(Struct, frozen=True, kw_only=True):
 
     `turn_s` is the length of one turn of a server, `sustained_s` that of a sustained load; there
     are `sustained_runs` of each kind. `growth_events` are the sizes of data sets for which all that
-    a size needs is measured: `growth_runs` times warm, `cold_runs` times after a cold start.
+    a size needs is measured, `growth_steps` of it: `growth_runs` times warm, `cold_runs` times
+    after a cold start.
     """
 
     folder: Path
@@ -24,6 +27,7 @@ class Scale(Struct, frozen=True, kw_only=True):
     small_events: int = 1_000_000
     events: int = 10_000_000
     growth_events: tuple[int, ...] = (1_000_000, 10_000_000)
+    growth_steps: tuple[str, ...] = GROWTH_STEPS
     growth_runs: int = 20
     cold_runs: int = 3
 

@@ -1,16 +1,18 @@
 """What a number of stored events needs: queries, overviews, cold starts, memory and disk, by size.
 
-Run: .venv/bin/python -m bench --only growth [--huge]
+Run: .venv/bin/python -m bench --only growth [--huge | --size EVENTS] [--step STEP] [--runs N]
 
 For each size of `Scale.growth_events` the real service is queried over HTTP about a month of the
-biggest of twenty websites, without the cache of results. A cold start is one with an empty page
-cache: the libraries come from the disk, too. Without the right to empty it (root) nothing cold is
-measured. Queries have longer deadlines than by default, so that slow ones are measured and do not
-fail. The thresholds are those of a hundred million events on two cores.
+biggest of twenty websites, without the cache of results. Sizes and steps may be measured in runs of
+their own; `bench.report.page` joins the results of one commit. A cold start is one with an empty
+page cache: the libraries come from the disk, too. Without the right to empty it (root) nothing cold
+is measured. Queries have longer deadlines than by default, so that slow ones are measured and do
+not fail. The thresholds are those of a hundred million events on two cores.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -69,24 +71,44 @@ def measure(scale: Scale) -> list[Measurement]:
 
 
 def measure_size(dataset: Dataset, scale: Scale) -> list[Measurement]:
-    """Measure everything for one size, cold starts first."""
-    disk = replace(measure_disk(dataset, MACHINE_GROUP), events=dataset.events)
-    cold = _measure_cold(dataset, scale.cold_runs)
-    with copied_store(dataset) as engine, serving(dataset, SETTINGS) as service:
-        http_client, chdb_client = HttpClient(service, dataset), ChdbClient(engine, dataset)
-        warm = [
-            _with_bound(
-                measure_pair(
-                    query, http_client, chdb_client, runs=scale.growth_runs, group=WARM_GROUP
-                ),
-                dataset,
-            )
-            for query in QUERIES
-        ]
-        types = measure_types(service, dataset, runs=scale.growth_runs)
-        opened = measure_overviews(service, dataset, runs=scale.growth_runs)
-        memory = _measure_memory(service, dataset)
-    return [*warm, *types, *opened, *cold, *memory, disk]
+    """Measure the steps for one size, cold starts first."""
+    steps: Mapping[str, Callable[[Dataset, Scale], list[Measurement]]] = {
+        "cold": _measure_cold,
+        "questions": _measure_queries,
+        "types": partial(_measure_serving, title="standard types", measure_all=measure_types),
+        "overviews": partial(_measure_serving, title="overviews", measure_all=measure_overviews),
+    }
+    measured = [
+        one for step in steps if step in scale.growth_steps for one in steps[step](dataset, scale)
+    ]
+    return sorted(measured, key=lambda one: one.group in (COLD_GROUP, MACHINE_GROUP))
+
+
+def _measure_queries(dataset: Dataset, scale: Scale) -> list[Measurement]:
+    with copied_store(dataset) as engine:
+
+        def measure_queries(
+            service: Service, dataset: Dataset, *, runs: int
+        ) -> Iterator[Measurement]:
+            http_client, chdb_client = HttpClient(service, dataset), ChdbClient(engine, dataset)
+            for query in QUERIES:
+                measured = measure_pair(
+                    query, http_client, chdb_client, runs=runs, group=WARM_GROUP
+                )
+                yield _with_bound(measured, dataset)
+
+        return _measure_serving(
+            dataset, scale, title="the ten questions", measure_all=measure_queries
+        )
+
+
+def _measure_serving(
+    dataset: Dataset, scale: Scale, *, title: str, measure_all: Callable[..., Iterable[Measurement]]
+) -> list[Measurement]:
+    """Measure with a service of its own, and the memory of its engine afterwards."""
+    with serving(dataset, SETTINGS) as service:
+        measured = list(measure_all(service, dataset, runs=scale.growth_runs))
+        return [*measured, _measure_memory(service, dataset, title)]
 
 
 def _with_bound(measurement: Measurement, dataset: Dataset) -> Measurement:
@@ -94,11 +116,12 @@ def _with_bound(measurement: Measurement, dataset: Dataset) -> Measurement:
     return replace(measurement, threshold=bound, events=dataset.events)
 
 
-def _measure_cold(dataset: Dataset, runs: int) -> list[Measurement]:
-    """Start cold for each query and run, and time the start and the query."""
+def _measure_cold(dataset: Dataset, scale: Scale) -> list[Measurement]:
+    """Start cold for each query and run, and time the start and the query; measure the disk."""
+    disk = measure_disk(dataset, MACHINE_GROUP)
     can_be_cold = page_cache.can_empty()
     turns = {
-        title: [_start_cold(dataset, run_first) for _ in range(runs)] if can_be_cold else []
+        title: [_start_cold(dataset, run_first) for _ in range(scale.cold_runs * can_be_cold)]
         for title, run_first in _first_queries(dataset).items()
     }
     first = [
@@ -119,7 +142,8 @@ def _measure_cold(dataset: Dataset, runs: int) -> list[Measurement]:
         threshold=READY_S,
     )
     skip_reason = "" if can_be_cold else page_cache.SKIP_REASON
-    return [replace(one, events=dataset.events, skip_reason=skip_reason) for one in (*first, ready)]
+    cold = [replace(one, skip_reason=skip_reason) for one in (*first, ready)]
+    return [replace(one, events=dataset.events) for one in (*cold, disk)]
 
 
 def _first_queries(dataset: Dataset) -> Mapping[str, Callable[[Service], float]]:
@@ -147,19 +171,17 @@ def _start_cold(dataset: Dataset, run_first: Callable[[Service], float]) -> Cold
     return result
 
 
-def _measure_memory(service: Service, dataset: Dataset) -> list[Measurement]:
+def _measure_memory(service: Service, dataset: Dataset, title: str) -> Measurement:
     (engine,) = service.child_pids("engine")
-    return [
-        Measurement(
-            group=MACHINE_GROUP,
-            title="memory of the engine after all of this, at its most",
-            unit="MB",
-            runs=(peak_memory_mb(engine),),
-            threshold=ENGINE_MB,
-            remark=(
-                f"{memory_mb([engine]):,.0f} MB at the end,"
-                f" {anonymous_mb([engine]):,.0f} MB of it no file's"
-            ),
-            events=dataset.events,
-        )
-    ]
+    return Measurement(
+        group=MACHINE_GROUP,
+        title=f"memory of the engine at its most, {title}",
+        unit="MB",
+        runs=(peak_memory_mb(engine),),
+        threshold=ENGINE_MB,
+        remark=(
+            f"{memory_mb([engine]):,.0f} MB at the end,"
+            f" {anonymous_mb([engine]):,.0f} MB of it no file's"
+        ),
+        events=dataset.events,
+    )

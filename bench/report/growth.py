@@ -1,16 +1,15 @@
 """Tables of what each size of a data set needs: a row for each thing, a column for each size."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 from bench.report.measurements import Measurement, format_events, format_with_unit
 
 
 def growth_lines(measurements: Sequence[Measurement]) -> Iterator[str]:
     """Return a table for each group of measurements over several sizes."""
-    sized = [measurement for measurement in measurements if measurement.events]
-    for group, members in groupby(sized, lambda measurement: measurement.group):
-        yield from _table(group, list(members))
+    groups = dict.fromkeys(measurement.group for measurement in measurements if measurement.events)
+    for group in groups:
+        yield from _table(group, [one for one in measurements if one.events and one.group == group])
 
 
 def _table(group: str, members: Sequence[Measurement]) -> Iterator[str]:

@@ -56,7 +56,7 @@ def fill_page(text: str, runs: Sequence[Results]) -> str:
     Tables for which the runs have no measurements stay as they are.
     """
     unsized = _without_replaced_groups(runs)
-    sized = [run for run in runs if any(one.events for one in run.measurements)]
+    sized = _joined_by_commit(run for run in runs if any(one.events for one in run.measurements))
     if unsized:
         measurements = [measurement for run in unsized for measurement in run.measurements]
         text = fill_section(text, "figures", _join(map(measurement_lines, unsized)))
@@ -64,6 +64,16 @@ def fill_page(text: str, runs: Sequence[Results]) -> str:
     if sized:
         text = fill_section(text, "growth", _join(map(_growth_lines, sized)))
     return text
+
+
+def _joined_by_commit(runs: Iterable[Results]) -> list[Results]:
+    """Return the runs, those of one commit as one run: sizes and steps that were measured apart."""
+    joined: dict[str, Results] = {}
+    for run in runs:
+        before = joined.get(run.commit)
+        measurements = (*(before.measurements if before else ()), *run.measurements)
+        joined[run.commit] = replace(before or run, measurements=measurements)
+    return list(joined.values())
 
 
 def _without_replaced_groups(runs: Sequence[Results]) -> list[Results]:

@@ -136,6 +136,29 @@ def test_page_gets_tables_of_sizes_beside_the_others_of_an_earlier_run() -> None
     )
 
 
+def test_page_joins_sizes_that_were_measured_in_runs_of_their_own() -> None:
+    page = "<!-- growth --><!-- end of growth -->\n"
+    runs = [results(sized(1_000_000, 5.0)), results(sized(10_000_000, 9.0))]
+    assert fill_page(page, runs).splitlines()[-5:-2] == [
+        "| What | 1 M events | 10 M events | Target at 10 M events | Met |",
+        "|---|---|---|---|---|",
+        "| x | 5 ms, p95 5 | 9 ms, p95 9 | p95 ≤ 100 ms | yes |",
+    ]
+
+
+def test_page_keeps_sizes_of_two_commits_apart() -> None:
+    page = "<!-- growth --><!-- end of growth -->\n"
+    runs = [
+        results(sized(1_000_000, 5.0)),
+        replace(results(sized(10_000_000, 9.0)), commit="def5678"),
+    ]
+    lines = fill_page(page, runs).splitlines()
+    assert [line for line in lines if line.startswith("| x")] == [
+        "| x | 5 ms, p95 5 | p95 ≤ 100 ms | yes |",
+        "| x | 9 ms, p95 9 | p95 ≤ 100 ms | yes |",
+    ]
+
+
 def test_page_gets_the_tables_of_a_run_between_its_markers() -> None:
     page = (
         "# P\n<!-- figures -->old<!-- end of figures -->\n<!-- sizing --><!-- end of sizing -->\n"
