@@ -49,6 +49,6 @@ def test_the_parts_that_are_unavailable_are_named(port: int, tmp_path: Path) -> 
     )
 
 
-def test_a_service_that_does_not_listen_is_told_apart(tmp_path: Path) -> None:
+def test_a_service_that_does_not_listen_is_distinguished(tmp_path: Path) -> None:
     with pytest.raises(RecoveryTimeout, match="/ready replied nothing: ConnectionRefusedError"):
         service_on(free_port(), tmp_path).wait_for_recovery()
