@@ -18,10 +18,9 @@ export const watchClicks =
     const link = element.closest<HTMLAnchorElement>("a[href]");
     if (!link) return;
     const { href, hostname, pathname } = link;
-    const isAsked = (option: string): boolean => options[option] === "true";
     if (DOWNLOAD.test(pathname)) {
-      if (isAsked("trackDownloads")) track("file_download", { href });
-    } else if (isAsked("trackOutgoingLinks") && hostname && hostname !== location.hostname) {
-      track("outgoing_link", { href, text: (link.textContent || "").trim().slice(0, 100) });
+      if (options.trackDownloads === "true") track("file_download", { href });
+    } else if (options.trackOutgoingLinks === "true" && hostname && hostname !== location.hostname) {
+      track("outgoing_link", { href, text: link.textContent!.trim().slice(0, 100) });
     }
   };

@@ -10,7 +10,7 @@ export const options = script.dataset as Options;
 /** The address of the script itself, beside which its other files lie. */
 export const base = new URL(script.src || (location as unknown as URL));
 
-export const website = encodeURIComponent(options.clientId || "");
+export const website = encodeURIComponent(options.clientId!);
 export const server = (options.apiUrl || base.origin).replace(/\/$/, "");
 
 /** Whether a feature that is on by default was not switched off. */

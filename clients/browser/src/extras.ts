@@ -13,7 +13,7 @@ const { changed, options, put, track } = headrace;
 const path = location.pathname;
 
 const handleClick = watchClicks(options, track);
-const handleError = watchErrors((item) => put("errors", { path, ...item }));
+const handleError = watchErrors((item) => put("errors", { path, ...item }), track);
 headrace.observe((event) =>
   event.type === "click"
     ? handleClick(event as MouseEvent)

@@ -1,6 +1,6 @@
 // The core of the tracker: puts the parts together, and `window.headrace` before them.
 
-import { base, isAsked, isOn, matches, options, website } from "./config";
+import { base, matches, options } from "./config";
 import { add, flush, retryNow, urlOf, type Item } from "./outbox";
 import { address, watchPages } from "./pages";
 import { forget, ids, isOptedOut, optIn, optOut, profileId, setProfileId } from "./visitor";
@@ -15,12 +15,12 @@ let traits: Item = {};
 const names = window as unknown as Record<string, typeof api>;
 const isOff =
   names["headrace"]?.put || // a component loads the script again when it is mounted again
-  !website ||
-  (isOn("privacySignals") &&
+  !options.clientId ||
+  (options.privacySignals !== "false" &&
     ((navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl ||
-      navigator.doNotTrack === "1")) ||
-  isAsked("disabled") ||
-  Math.random() >= +(options.samplingRate || 1);
+      (navigator.doNotTrack as unknown as number) > 0)) ||
+  options.disabled === "true" ||
+  Math.random() >= ((options.samplingRate as unknown as number) || 1);
 
 /** Write an item, or give it to `write`, unless the visitor or the site is against it. */
 const put = (endpoint: string, item: Item, write = add): void => {
@@ -67,7 +67,7 @@ const api = {
 export type Core = typeof api;
 
 const start = (): void => {
-  if (isOn("trackPageViews")) view();
+  if (options.trackPageViews !== "false") view();
   addEventListener("online", retryNow);
   retryNow(); // what earlier pages could not send
   for (const name of ["error", "unhandledrejection", "click"]) {

@@ -11,9 +11,10 @@ const PREFIX = "headrace:";
 const MAX_ITEMS = 500;
 const MAX_CHARACTERS = 250_000;
 const MAX_AGE_MS = 6 * 86_400_000; // ids are remembered for seven days
-const MAX_BODY = 55_000; // browsers allow 64 KiB for all requests that outlive their page
+const MAX_BODY = 5e4; // browsers allow 64 KiB for all requests that outlive their page
 const MAX_BATCH = 50;
 const MAX_REQUEST_MS = 3e4;
+const MIN_LEFT_MS = 5.8e4; // of twice as much
 const FINAL = /40[034]|41[35]/; // sent again they would be refused again
 
 type Store = Record<string, string>;
@@ -38,7 +39,7 @@ let sendingUntil = 0;
 /** The number of items that were refused for good or did not fit, until an event reports it. */
 let dropped = 0;
 let sequence = 1e6;
-/** The number of items of a request; fewer after one that was too large. */
+/** The number of items of a request; fewer for this page after one that was too large. */
 let limit = MAX_BATCH;
 
 /** The keys of the items, newest first. */
@@ -128,21 +129,19 @@ const post = (batch: string[]): Promise<Response> =>
   });
 
 /** Send again after the pause that was asked for, or after one that grows with each failure. */
-const retry = (pauseMs = 0): void =>
+const retry = (pauseMs?: number): void =>
   schedule(pauseMs || Math.min(6e4, 1e3 * 2 ** failures++) * (0.5 + Math.random()));
 
 /** Send until nothing is left or something fails. */
 const sendAll = async (): Promise<void> => {
-  limit = MAX_BATCH;
   for (let batch; (batch = nextBatch())[0]; ) {
     const { status, headers } = await post(batch);
     const isFinal = FINAL.test(status as unknown as string);
     if (status === 413 && batch[1]) limit = batch.length >> 1;
     else if (isFinal || status < 300) {
-      if (isFinal) dropped += batch.length;
-      batch.forEach(remove);
       failures = 0;
-    } else return retry(1e3 * +headers.get("Retry-After")!);
+      batch.forEach((key) => (remove(key), (dropped += +isFinal)));
+    } else return retry(1e3 * (headers.get("Retry-After") as unknown as number));
   }
 };
 
@@ -170,11 +169,15 @@ export const retryNow = (): void => {
   schedule(0);
 };
 
-/** Hand what is unsent to the browser, which sends it without this page; nothing is removed. */
+/** Hand what is unsent to the browser, which sends it without this page; nothing is removed.
+ *
+ * Not to a service that has let a request wait for two seconds: requests of pages that are gone have
+ * no deadline, and a browser has few connections. The next page sends the items.
+ */
 export const sendOnLeaving = (): void =>
   new Set(keys().map(endpointOf)).forEach(async (endpoint) => {
     try {
-      await post(nextBatch(endpoint));
+      if (!sendingUntil || Date.now() < sendingUntil - MIN_LEFT_MS) await post(nextBatch(endpoint));
     } catch {
       // the next page sends it
     }

@@ -1,8 +1,7 @@
 // Page views and page exits, over real and virtual navigations.
 
-import { isAsked, matches } from "./config";
+import { matches, options } from "./config";
 import { retryNow, sendOnLeaving, type Item } from "./outbox";
-
 
 let current = "";
 let visibleSince = 0;
@@ -10,13 +9,18 @@ let interactions = 0;
 let depth = 0;
 let pending: ReturnType<typeof setTimeout>;
 
-/** The address of the page; of a masked one without its last part and its query. */
+/** The address of the page, of a masked one without its last part and its query.
+ *
+ * Of a query only campaigns and click ids are kept: the rest may name somebody, or let them in.
+ */
 export const address = (): string => {
   const { origin, pathname, search, hash } = location;
   return (
     origin +
-    (matches("maskPatterns") ? pathname.replace(/[^/]+$/, "*") : pathname + search) +
-    (isAsked("trackHashChanges") ? hash : "")
+    (matches("maskPatterns")
+      ? pathname.replace(/[^/]+$/, "*")
+      : pathname + search.replace(/[?&](?!utm_|\w*clk?id=)[^&]*/g, "").replace(/^&/, "?")) +
+    (options.trackHashChanges === "true" ? hash : "")
   );
 };
 
@@ -46,7 +50,7 @@ export const watchPages = (
     if (!document.hidden) visibleSince ||= performance.now();
   };
   const view = (properties?: Item): void => {
-    const referrer = current || document.referrer;
+    const referrer = current || document.referrer.split("?")[0];
     current = address();
     depth = 0;
     show();
@@ -67,12 +71,12 @@ export const watchPages = (
       pending = setTimeout(view); // the new title is set after the navigation
     }
   };
-  const leave = (): void => (exit(), sendOnLeaving());
-
-  const { navigation } = window as { navigation?: EventTarget };
-  navigation?.addEventListener("currententrychange", changed);
-  addEventListener("visibilitychange", () => (document.hidden ? leave() : show()));
-  addEventListener("pagehide", leave);
+  (window as { navigation?: EventTarget }).navigation?.addEventListener(
+    "currententrychange",
+    changed,
+  );
+  // also when the page is left: whoever listens to `pagehide`, too, sends everything twice
+  addEventListener("visibilitychange", () => (document.hidden ? (exit(), sendOnLeaving()) : show()));
   addEventListener("pageshow", (event) => {
     if (event.persisted) {
       view();

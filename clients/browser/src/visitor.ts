@@ -13,13 +13,11 @@ const written: Record<string, string> = {};
 
 /** Read or write a text; an empty one stands for none. The session is that of the tab. */
 const stored = (key: string, text?: string | number): string => {
-  if (text != null) written[key] = text as string;
-  let found = written[key];
+  let found = (written[key] = (text ?? written[key]) as string);
   try {
     // sessionStorage for the two keys of the session
     const storage = (/_s/.test(key) ? sessionStorage : localStorage) as Record<string, string>;
-    if (text != null) storage[key] = text as string;
-    found = storage[key] ?? found;
+    found = (text == null ? storage[key] : (storage[key] = text as string)) ?? found;
   } catch {
     // full or refused
   }

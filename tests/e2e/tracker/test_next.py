@@ -105,7 +105,7 @@ def is_up(url: str) -> bool:
 def test_navigations_clicks_and_events_of_components_and_actions_are_stored_once(
     shop: Shop, tab: Tab, browser: Kind
 ) -> None:
-    product = f"{shop.url}/products/lamp?from=home"
+    product = f"{shop.url}/products/lamp"  # without its query
     name = NAMES[browser]
     tab.open(f"{shop.url}/")
     tab.run(SECOND_FILE_LOADED)

@@ -1,0 +1,341 @@
+"""What options and rules of the tracker do: addresses, clicks, errors, privacy, limits."""
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import pytest
+import requests
+
+from chaos.browser.gate import Mode, opened_gate
+from testing.browsers.chromium import Tab, served_pages
+from testing.browsers.http_servers import serving
+from testing.browsers.kinds import DESKTOP
+from testing.service import Service, wait_until
+from tests.e2e.tracker.pages import LOADED, SECOND_FILE_LOADED, run, snippet, unsent
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+FOLLOW_LINK = """
+const link = Object.assign(document.createElement("a"), { href: "/next?email=me" });
+document.body.append(link);
+setTimeout(() => link.click());
+arguments[0]();
+"""
+CLOCK = """<script>
+const { now } = Date;
+addEventListener("late", () => { Date.now = () => now() + 3000; });
+</script>"""
+MAX_ITEMS = 500
+MAX_STACK = 16_384
+
+
+def until_events(service: Service, website: str, column: str, expected: dict[str, int]) -> None:
+    """Wait until the events of a website, counted by a column, are these."""
+    wait_until(
+        lambda: service.counts(website, "events", column) == expected, f"{expected} are stored"
+    )
+
+
+def test_address_and_referrer_keep_campaigns_and_click_ids_alone(
+    service: Service, website: str, tab: Tab
+) -> None:
+    with served_pages(head=snippet(service, website)) as origin:
+        tab.open(f"{origin}/reset?token=secret&utm_source=news&q=me&gclid=g1&msclkid=m1#part")
+        tab.run(LOADED)
+        tab.run(FOLLOW_LINK)
+        wait_until(
+            lambda: service.counts(website, "events", "path").get("/next", 0) > 0,
+            "the second view is stored",
+        )
+
+    kept = f"{origin}/reset?utm_source=news&gclid=g1&msclkid=m1"
+    views = [
+        (row["url"], row["referrer"])
+        for row in service.rows(website, "events", ["event_name", "url", "referrer"])
+        if row["event_name"] == "screen_view"
+    ]
+    assert sorted(map(str, views)) == sorted(
+        map(str, [(kept, ""), (f"{origin}/next", f"{origin}/reset")])
+    )
+
+
+def test_errors_that_are_not_sent_are_counted_by_their_message(
+    service: Service, website: str, tab: Tab
+) -> None:
+    throw = "dispatchEvent(new ErrorEvent('error', {message, error: {message, stack, name: 'E'}}))"
+    script = (
+        f"const say = (message, stack) => {throw};"
+        "for (let i = 0; i < 8; i++) say('again', 'at a:1:1');"
+        "say('ResizeObserver loop limit exceeded', '');"
+        "say('of another', 'at chrome-extension://abc/x.js:1:1');"
+        f"say('long', 'x'.repeat({2 * MAX_STACK}));"
+    )
+    with served_pages(head=snippet(service, website, track_page_views="false")) as origin:
+        tab.open(f"{origin}/")
+        tab.run(SECOND_FILE_LOADED)
+        run(tab, script)
+        tab.open("about:blank")
+        until_events(
+            service,
+            website,
+            "properties.message",
+            {"again": 1, "ResizeObserver loop limit exceeded": 1, "of another": 1},
+        )
+    assert service.counts(website, "events", "properties.count") == {3: 1, 1: 2}
+    wait_until(
+        lambda: service.counts(website, "errors", "message") == {"again": 5, "long": 1},
+        "the errors are stored",
+    )
+    stacks = service.counts(website, "errors", "stack")
+    assert sorted(stacks) == ["at a:1:1", "x" * MAX_STACK + "\n(cut)"]
+
+
+def test_hash_is_a_page_and_patterns_skip_and_mask_paths(
+    service: Service, website: str, chromium: Tab
+) -> None:
+    head = snippet(
+        service,
+        website,
+        track_hash_changes="true",
+        skip_patterns="[&quot;/private*&quot;]",
+        mask_patterns="[&quot;/orders/*&quot;]",
+    )
+    with served_pages(head=head) as origin:
+        chromium.open(f"{origin}/private/me")
+        chromium.run(LOADED)
+        run(chromium, "headrace.track('hidden')")
+        chromium.open(f"{origin}/orders/4711?utm_source=news")
+        chromium.run(LOADED)
+        run(chromium, "location.hash = 'details'")
+        wait_until(
+            lambda: service.counts(website, "events", "event_name").get("screen_view") == 2,
+            "both views are stored",
+        )
+
+    assert set(service.counts(website, "events", "url")) == {
+        f"{origin}/orders/*",
+        f"{origin}/orders/*#details",
+    }
+
+
+def test_links_to_other_sites_and_downloads_are_events_where_asked_for(
+    service: Service, website: str, chromium: Tab
+) -> None:
+    links = (
+        "for (const [href, textContent] of ["
+        " ['https://other.example/a', ' Other '], ['/price-list.pdf', ''], ['/in', '']]) {"
+        " const onclick = (event) => event.preventDefault();"
+        " const link = Object.assign(document.createElement('a'), {href, textContent, onclick});"
+        " document.body.append(link); link.click(); }"
+    )
+    head = snippet(
+        service,
+        website,
+        track_page_views="false",
+        track_outgoing_links="true",
+        track_downloads="true",
+    )
+    with served_pages(head=head) as origin:
+        chromium.open(f"{origin}/")
+        chromium.run(SECOND_FILE_LOADED)
+        run(chromium, links)
+        until_events(service, website, "event_name", {"outgoing_link": 1, "file_download": 1})
+
+    assert service.counts(website, "events", "properties.href") == {
+        "https://other.example/a": 1,
+        f"{origin}/price-list.pdf": 1,
+    }
+    assert service.counts(website, "events", "properties.text")["Other"] == 1
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "Object.defineProperty(navigator, 'globalPrivacyControl', {value: true})",
+        "Object.defineProperty(navigator, 'doNotTrack', {value: '1'})",
+    ],
+    ids=["GPC", "DNT"],
+)
+def test_visitor_whose_browser_refuses_is_not_tracked_unless_the_site_says_so(
+    service: Service, website: str, chromium: Tab, refusal: str
+) -> None:
+    refuse = f"<script>{refusal}</script>"
+    with served_pages(head=refuse + snippet(service, website)) as origin:
+        chromium.open(f"{origin}/quiet")
+        chromium.run(LOADED)
+        run(chromium, "headrace.track('quiet')")
+        assert unsent(chromium) == 0
+    head = refuse + snippet(service, website, privacy_signals="false")
+    with served_pages(head=head) as origin:
+        chromium.open(f"{origin}/told")
+        until_events(service, website, "path", {"/told": 1})
+
+
+def test_anonymous_id_is_stored_where_the_site_chose_so_and_nothing_else_is_by_default(
+    service: Service, website: str, chromium: Tab
+) -> None:
+    kept = (
+        "JSON.stringify([document.cookie, Object.keys(localStorage)"
+        ".filter((key) => !key.startsWith('headrace:')), localStorage.did])"
+    )
+    with served_pages(head=snippet(service, website)) as origin:
+        chromium.open(f"{origin}/")
+        chromium.run(LOADED)
+        assert json.loads(chromium.run(f"arguments[0]({kept})")) == ["", [], None]
+    with served_pages(head=snippet(service, website, visitor="persistent")) as origin:
+        chromium.open(f"{origin}/one")
+        chromium.run(LOADED)
+        cookie, keys, first = json.loads(chromium.run(f"arguments[0]({kept})"))
+        chromium.open(f"{origin}/two")
+        chromium.run(LOADED)
+        second = chromium.run("arguments[0](localStorage.did)")
+        wait_until(
+            lambda: service.counts(website, "events", "anonymous_id").get(first, 0) >= 2,
+            "both views have the id",
+        )
+
+    assert (cookie, keys) == ("", ["did"])
+    assert first.startswith("anon_")
+    assert second == first
+
+
+def test_page_that_is_prerendered_waits_and_one_that_comes_back_is_a_view(
+    service: Service, website: str, chromium: Tab
+) -> None:
+    prerendered = "<script>Object.defineProperty(document, 'prerendering', {value: true})</script>"
+    with served_pages(head=prerendered + snippet(service, website)) as origin:
+        chromium.open(f"{origin}/")
+        chromium.run(LOADED)
+        assert unsent(chromium) == 0
+        run(chromium, "document.dispatchEvent(new Event('prerenderingchange'))")
+        until_events(service, website, "event_name", {"screen_view": 1})
+        run(chromium, "dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
+        until_events(service, website, "event_name", {"screen_view": 2})
+
+
+def test_outbox_drops_the_oldest_beyond_its_limit_and_says_how_many(
+    service: Service, website: str, chromium: Tab
+) -> None:
+    with (
+        opened_gate(service.url) as gate,
+        served_pages(
+            head=snippet(service, website, api_url=gate.url, track_page_views="false")
+        ) as origin,
+    ):
+        gate.mode = Mode.UNAVAILABLE
+        chromium.open(f"{origin}/")
+        chromium.run(LOADED)
+        run(chromium, f"for (let i = 0; i < {MAX_ITEMS + 7}; i++) headrace.track('many', {{i}})")
+        chromium.run("headrace.flush().then(arguments[0])")
+        assert unsent(chromium) == MAX_ITEMS
+        gate.mode = Mode.FORWARD
+        run(chromium, "headrace.track('later')")
+        wait_until(lambda: unsent(chromium) == 0, "the outbox is empty")
+
+    rows = service.counts(website, "events", "properties.i")
+    assert set(range(7)) & rows.keys() == set()
+    assert service.counts(website, "events", "event_name") == {"many": MAX_ITEMS - 1, "later": 1}
+    assert service.counts(website, "events", "properties._dropped")[7] == 1
+
+
+class _Refusing(BaseHTTPRequestHandler):
+    """Refuses what `refuses` says with `status`, and forwards the rest."""
+
+    url = ""
+    target = ""
+    status = 0
+    most_items = 0
+    sizes: list[int]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        items = len(json.loads(body))
+        self.sizes.append(items)
+        if items > self.most_items:
+            self._reply(self.status, b"{}")
+        else:
+            headers = {"Content-Type": "text/plain", "User-Agent": DESKTOP}
+            sent = requests.post(self.target + self.path, body, headers=headers, timeout=20)
+            self._reply(sent.status_code, sent.content)
+
+    def _reply(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
+        del format, args
+
+
+@contextmanager
+def refusing(service: Service, status: int, most_items: int) -> Generator[type[_Refusing]]:
+    """Stand in front of the service, and refuse bodies of more items with a status."""
+    handler = type(
+        "_RefusingOfTest",
+        (_Refusing,),
+        {"target": service.url, "status": status, "most_items": most_items, "sizes": []},
+    )
+    with serving(handler) as url:
+        handler.url = url
+        yield handler
+
+
+def test_batch_that_is_too_large_is_split(service: Service, website: str, chromium: Tab) -> None:
+    with (
+        refusing(service, 413, 10) as proxy,
+        served_pages(
+            head=snippet(service, website, api_url=proxy.url, track_page_views="false")
+        ) as origin,
+    ):
+        chromium.open(f"{origin}/")
+        chromium.run(LOADED)
+        run(chromium, "for (let i = 0; i < 40; i++) headrace.track('part', {i})")
+        until_events(service, website, "event_name", {"part": 40})
+
+    assert max(proxy.sizes) == 40
+
+
+def test_items_that_are_refused_for_good_are_counted_in_the_next_event(
+    service: Service, website: str, chromium: Tab
+) -> None:
+    with (
+        refusing(service, 400, 1) as proxy,
+        served_pages(
+            head=snippet(service, website, api_url=proxy.url, track_page_views="false")
+        ) as origin,
+    ):
+        chromium.open(f"{origin}/")
+        chromium.run(LOADED)
+        run(chromium, "for (let i = 0; i < 3; i++) headrace.track('refused', {i})")
+        wait_until(lambda: unsent(chromium) == 0, "the refused ones are gone")
+        run(chromium, "headrace.track('next')")
+        until_events(service, website, "event_name", {"next": 1})
+
+    assert service.counts(website, "events", "properties._dropped") == {3: 1}
+
+
+def test_page_is_left_without_requests_to_a_service_that_lets_one_wait(
+    service: Service, website: str, tab: Tab
+) -> None:
+    with (
+        opened_gate(service.url) as gate,
+        served_pages(
+            head=CLOCK + snippet(service, website, api_url=gate.url, track_web_vitals="false")
+        ) as origin,
+    ):
+        gate.mode = Mode.SILENT
+        tab.open(f"{origin}/")
+        tab.run(LOADED)
+        wait_until(lambda: gate.silenced == 1, "the view waits for its reply")
+        run(tab, "dispatchEvent(new Event('late'))")
+        tab.open("about:blank")
+        gate.mode = Mode.FORWARD
+        tab.open(f"{origin}/next")
+        until_events(service, website, "event_name", {"screen_view": 2, "page_exit": 1})
+
+    assert gate.silenced == 1
