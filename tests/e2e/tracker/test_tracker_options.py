@@ -121,7 +121,7 @@ def test_hash_is_a_page_and_patterns_skip_and_mask_paths(
     }
 
 
-def test_links_to_other_sites_and_downloads_are_events_where_asked_for(
+def test_links_to_other_sites_and_downloads_are_events_where_enabled(
     service: Service, website: str, chromium: Tab
 ) -> None:
     links = (
@@ -275,11 +275,8 @@ class _Refusing(BaseHTTPRequestHandler):
 @contextmanager
 def refusing(service: Service, status: int, most_items: int) -> Generator[type[_Refusing]]:
     """Stand in front of the service, and refuse bodies of more items with a status."""
-    handler = type(
-        "_RefusingOfTest",
-        (_Refusing,),
-        {"target": service.url, "status": status, "most_items": most_items, "sizes": []},
-    )
+    limits: dict[str, Any] = {"status": status, "most_items": most_items, "sizes": []}
+    handler: type[_Refusing] = type("_R", (_Refusing,), {"target": service.url, **limits})
     with serving(handler) as url:
         handler.url = url
         yield handler

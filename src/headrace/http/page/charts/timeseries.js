@@ -109,7 +109,7 @@ function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, ma
       }),
     ],
     hooks: {
-      draw: [(/** @type {any} */ plot) => limits.forEach((/** @type {Limit} */ limit) => drawLimit(plot, limit, color(limit.color), font))],
+      draw: [(/** @type {any} */ plot) => limits.forEach((/** @type {Limit} */ limit) => drawLimit(plot, limit, { stroke: color(limit.color), ground: color("--card"), font }))],
       setCursor: [
         (/** @type {any} */ plot) => {
           const { idx, left } = plot.cursor;
@@ -128,8 +128,8 @@ function seriesColors(series) {
   return series.map(({ isPrevious, isOpen, color }) => (isPrevious ? "--previous" : (color ?? (isOpen ? PALETTE[(next + PALETTE.length - 1) % PALETTE.length] : taken()))));
 }
 
-/** A dashed line across the chart with its name above it, where its value is in sight. @param {any} plot @param {Limit} limit @param {string} stroke @param {string} font */
-function drawLimit(plot, { value, label }, stroke, font) {
+/** A dashed line across the chart with its name above it, where its value is in sight. @param {any} plot @param {Limit} limit @param {{stroke: string, ground: string, font: string}} look */
+function drawLimit(plot, { value, label }, { stroke, ground, font }) {
   const { ctx, bbox } = plot;
   const y = Math.round(plot.valToPos(value, "y", true));
   if (y < bbox.top || y > bbox.top + bbox.height) return;
@@ -144,7 +144,13 @@ function drawLimit(plot, { value, label }, stroke, font) {
   ctx.font = font.replace("11px", `${11 * devicePixelRatio}px`);
   ctx.textAlign = "right";
   ctx.textBaseline = "bottom";
-  ctx.fillText(label, bbox.left + bbox.width - 4 * devicePixelRatio, y - 2 * devicePixelRatio);
+  const [right, bottom] = [bbox.left + bbox.width - 4 * devicePixelRatio, y - 2 * devicePixelRatio];
+  ctx.setLineDash([]);
+  ctx.lineWidth = 4 * devicePixelRatio;
+  ctx.lineJoin = "round";
+  ctx.strokeStyle = ground; // keeps the label legible where the line of the chart crosses it
+  ctx.strokeText(label, right, bottom);
+  ctx.fillText(label, right, bottom);
   ctx.restore();
 }
 

@@ -2,9 +2,9 @@
 
 import { bounds, granularity, page, timezone, urlWith, viewUrl } from "../app_state.js";
 import { custom, schema } from "../api/queries.js";
+import { ChartOrTable } from "../charts/chart_or_table.js";
 import { DataTable } from "../charts/data_table.js";
 import { Sparkline } from "../charts/sparkline.js";
-import { TimeSeries } from "../charts/timeseries.js";
 import { FilterBar } from "../controls/filter_bar.js";
 import { useLoad } from "../controls/load.js";
 import { Empty, Failure, Skeleton } from "../controls/messages.js";
@@ -22,6 +22,7 @@ const COLUMNS = ["message", "error_type", "level", "path", "filename", "browser_
 const COUNT = { field: "*", aggregate: "count", alias: "errors" };
 const VISITORS = { field: "anonymous_id", aggregate: "uniq", alias: "visitors" };
 const SESSIONS = { field: "session_id", aggregate: "uniq", alias: "sessions" };
+const BROWSERS = { field: "browser_name", aggregate: "uniq", alias: "browsers" };
 const SPAN = [
   { field: "time", aggregate: "earliest", alias: "first" },
   { field: "time", aggregate: "latest", alias: "last" },
@@ -42,7 +43,7 @@ export function Errors() {
 /** @param {{column: string}} props */
 function Groups({ column }) {
   const { filters } = page.value;
-  const groups = useQuery({ query: { table: "errors", selects: [COUNT, VISITORS, SESSIONS, ...SPAN], groupBy: [column], filters }, limit: MAX_GROUPS });
+  const groups = useQuery({ query: { table: "errors", selects: [COUNT, VISITORS, SESSIONS, BROWSERS, ...SPAN], groupBy: [column], filters }, limit: MAX_GROUPS });
   const texts = useQuery({ query: { table: "errors", selects: [COUNT], groupBy: [...new Set([column, "error_type", "message"])], filters }, limit: 1000 });
   const series = useQuery({ query: { table: "errors", selects: [COUNT], groupBy: [column], filters }, granularity: granularity.value, fill: true, top: Math.max(1, Math.min(MAX_GROUPS, Math.floor(MAX_ROWS / bucketCount(bounds.value, granularity.value)))), limit: MAX_ROWS });
   if (groups.error != null) return html`<${Failure} error=${groups.error} onRetry=${groups.reload} />`;
@@ -51,12 +52,12 @@ function Groups({ column }) {
   const described = firstByValue(texts.value?.data ?? [], column);
   const lines = rowsByValue(series.value?.data ?? [], column);
   return html`<section class=${`card ${groups.isLoading ? "stale" : ""}`}><ul class="error-groups">
-    <li class="head"><span>Error</span><span>Over time</span><span class="number">Errors</span><span class="number">Visitors</span><span class="number">Sessions</span><span>Seen</span></li>
+    <li class="head"><span>Error</span><span>Over time</span><span class="number">Errors</span><span class="number">Visitors</span><span class="number">Sessions</span><span class="number">Browsers</span><span>Seen</span></li>
     ${groups.value.data.map((row) => html`<li key=${row[column]}><a href=${viewUrl("errors", String(row[column]))}>
       <${Title} row=${described.get(row[column]) ?? { message: row["message"] ?? row[column] }} />
       <${Sparkline} values=${(lines.get(row[column]) ?? []).map((one) => one["errors"])} label="Errors over time" />
       <b class="number" title=${exactNumber(row["errors"])}>${shortNumber(row["errors"])}</b>
-      <span class="number" title=${exactNumber(row["visitors"])}>${shortNumber(row["visitors"])}</span><span class="number" title=${exactNumber(row["sessions"])}>${shortNumber(row["sessions"])}</span>
+      <span class="number" title=${exactNumber(row["visitors"])}>${shortNumber(row["visitors"])}</span><span class="number" title=${exactNumber(row["sessions"])}>${shortNumber(row["sessions"])}</span><span class="number">${exactNumber(row["browsers"])}</span>
       <span class="seen" title=${`First ${datetime(row["first"], timezone.value)}, last ${datetime(row["last"], timezone.value)}`}>${ago(row["last"])}<small class="faint">first ${ago(row["first"])}</small></span></a></li>`)}</ul>
     ${groups.value.meta["truncated"] && html`<p class="faint note">The ${MAX_GROUPS} most frequent. Explore has the rest.</p>`}</section>`;
 }
@@ -84,8 +85,10 @@ function Group({ column, id }) {
   return html`${back}
     <section class="card lead"><div class="error-head"><${Title} row=${rows[0] ?? {}} />
       <p class="faint">${counted(totals["errors"], "error", "errors")} · ${counted(totals["visitors"], "visitor", "visitors")} · ${counted(totals["sessions"], "session", "sessions")} · first ${datetime(totals["first"], timezone.value)} · last ${datetime(totals["last"], timezone.value)}</p></div>
-      <${TimeSeries} label="Errors over time" height=${160} times=${points.map((row) => bucketTime(row["date"]))} series=${[{ label: "Errors", values: points.map((row) => row["errors"]), color: "--bad" }]}
-        names=${(/** @type {number} */ index) => bucketName(points[index]?.["date"], granularity.value)} format=${exactNumber} axisFormat=${shortNumber} /></section>
+      <${ChartOrTable} caption="Errors over time" head=${html`<h2>Over time</h2>`} rows=${points}
+        columns=${[{ key: "date", label: "Date", format: (/** @type {string} */ date) => bucketName(date, granularity.value) }, { key: "errors", label: "Errors", isNumber: true, hasBar: true }]}
+        chart=${{ height: 160, times: points.map((row) => bucketTime(row["date"])), series: [{ label: "Errors", values: points.map((row) => row["errors"]), color: "--bad" }],
+          names: (/** @type {number} */ index) => bucketName(points[index]?.["date"], granularity.value), format: exactNumber, axisFormat: shortNumber }} /></section>
     <div class="cards two">
       <div class="column">
         <section class="card"><h2 class="pad">Stacks</h2>${(stacks.value?.data ?? []).map((row) => html`<details key=${row["stack"]} open=${true}><summary>${counted(row["errors"], "time", "times")}</summary><pre tabindex="0">${row["stack"] || "No stack was sent"}</pre></details>`)}</section>

@@ -2,8 +2,7 @@
 
 import { bounds, granularity, navigate, page, timezone, urlWith, website } from "../app_state.js";
 import { forgetBreakdowns, summary } from "../api/standard.js";
-import { DataTable } from "../charts/data_table.js";
-import { TimeSeries } from "../charts/timeseries.js";
+import { ChartOrTable } from "../charts/chart_or_table.js";
 import { Breakdown } from "../controls/breakdown.js";
 import { Figure } from "../controls/figure.js";
 import { FilterBar } from "../controls/filter_bar.js";
@@ -104,7 +103,6 @@ function Figures({ summary }) {
 
 /** @param {{rows: Row[] | undefined}} props */
 function Chart({ rows }) {
-  const [isTable, setTable] = useState(false);
   if (!rows) return html`<div class="chart-space"><${Skeleton} lines=${5} /></div>`;
   const key = metricName();
   const metric = /** @type {Metric} */ (METRICS[key]);
@@ -116,15 +114,11 @@ function Chart({ rows }) {
   const previous = { label: "Before", values: rows.map((row) => row["previous"]?.[key] ?? null), isPrevious: true };
   const series = [...(hasPrevious ? [previous] : []), current, ...(open.length ? [unfinished] : [])];
   const number = { isNumber: true, format: metric.exact };
-  return html`<div class="chart-head">
-      <p class="legend"><span><i class="line"></i>${metric.name}</span>${hasPrevious && html`<span><i class="line dashed"></i>Before</span>`}</p>
-      <button type="button" class="quiet" aria-pressed=${isTable} onClick=${() => setTable(!isTable)}>${isTable ? "Chart" : "Table"}</button>
-    </div>
-    ${isTable
-      ? html`<${DataTable} caption=${`${metric.name} over time`} rows=${rows.map((row) => ({ date: row["date"], now: row[key], before: row["previous"]?.[key] }))}
-          columns=${[{ key: "date", label: "Date", format: (/** @type {string} */ date) => bucketName(date, bucket) }, { key: "now", label: metric.name, hasBar: true, ...number }, ...(hasPrevious ? [{ key: "before", label: "Before", ...number }] : [])]} />`
-      : html`<${TimeSeries} label=${`${metric.name} over time`} times=${rows.map((row) => bucketTime(row["date"]))} series=${series} max=${key === "bounceRate" ? 1 : undefined}
-          names=${(/** @type {number} */ index) => bucketName(rows[index]?.["date"] ?? "", bucket)} format=${metric.exact} axisFormat=${metric.shown} />`}`;
+  return html`<${ChartOrTable} caption=${`${metric.name} over time`}
+    head=${html`<p class="legend"><span><i class="line"></i>${metric.name}</span>${hasPrevious && html`<span><i class="line dashed"></i>Before</span>`}</p>`}
+    rows=${rows.map((row) => ({ date: row["date"], now: row[key], before: row["previous"]?.[key] }))}
+    columns=${[{ key: "date", label: "Date", format: (/** @type {string} */ date) => bucketName(date, bucket) }, { key: "now", label: metric.name, hasBar: true, ...number }, ...(hasPrevious ? [{ key: "before", label: "Before", ...number }] : [])]}
+    chart=${{ times: rows.map((row) => bucketTime(row["date"])), series, max: key === "bounceRate" ? 1 : undefined, names: (/** @type {number} */ index) => bucketName(rows[index]?.["date"] ?? "", bucket), format: metric.exact, axisFormat: metric.shown }} />`;
 }
 
 /** The bucket that goes on, -1 where all are over. @param {Row[]} rows */

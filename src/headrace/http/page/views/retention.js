@@ -37,7 +37,7 @@ export function Retention() {
     <section class="card query"><div class="sentence">
       <span>Of</span><${Choice} title="Who" value=${wanted.by} options=${BY} onChoose=${(/** @type {string} */ by) => change({ ...wanted, by })} />
       <span>who first had</span><${Events} side="first" filters=${wanted.first.filters ?? []} ...${shared} />
-      <span>in a</span><${Choice} title="Bucket" value=${wanted.granularity} options=${BUCKETS} onChoose=${(/** @type {string} */ granularity) => change({ ...wanted, granularity })} /><span>, show who had</span>
+      <span>in a</span><${Choice} title="Bucket" value=${wanted.granularity} options=${BUCKETS} onChoose=${(/** @type {string} */ granularity) => change({ ...wanted, granularity })} /><span>show who had</span>
       <${Events} side="return" filters=${wanted.return.filters ?? []} ...${shared} />
       <span>in that and later ones,</span><${Choice} title="Periods" value=${String(wanted.periods)} options=${PERIODS} onChoose=${(/** @type {string} */ periods) => change({ ...wanted, periods: Number(periods) })} /><span>in all</span>
     </div></section>

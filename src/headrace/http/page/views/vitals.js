@@ -2,8 +2,8 @@
 
 import { bounds, granularity, navigate, page, timezone } from "../app_state.js";
 import { custom } from "../api/queries.js";
+import { ChartOrTable } from "../charts/chart_or_table.js";
 import { DataTable } from "../charts/data_table.js";
-import { TimeSeries } from "../charts/timeseries.js";
 import { FilterBar } from "../controls/filter_bar.js";
 import { useLoad } from "../controls/load.js";
 import { Empty, Failure, Skeleton } from "../controls/messages.js";
@@ -65,15 +65,17 @@ function Details({ metric }) {
   const ranked = (worst.value?.data ?? []).toSorted((one, other) => other["p75"] - one["p75"]);
   const rate = (/** @type {number} */ value) => {
     const rating = ratingOf(metric, value);
-    return html`${vitalValue(metric, value)} ${rating && html`<em class=${`rating ${rating}`}>${RATING_WORDS[rating]}</em>`}`;
+    return html`${rating && html`<em class=${`rating ${rating}`}>${RATING_WORDS[rating]}</em>`} ${vitalValue(metric, value)}`;
   };
   const name = (/** @type {any} */ value) => html`<button type="button" class="link" onClick=${() => navigate({ filters: [...page.value.filters, { field: dimension, operator: "eq", value }] })}>${dimension === "country" ? countryName(value) : value || "(empty)"}</button>`;
   const share = { isNumber: true, format: percent };
   return html`
-    <section class="card lead"><div class="chart-head"><h2>${metric} at p75, over time</h2></div>
+    <section class="card lead">
       ${series.error != null && html`<${Failure} error=${series.error} onRetry=${series.reload} />`}
-      ${rows.length > 0 ? html`<${TimeSeries} label=${`${metric} at the 75th percentile over time`} height=${220} isArea=${false} limits=${limitsOf(metric)} times=${rows.map((row) => bucketTime(row["date"]))} series=${[{ label: "p75", values: rows.map((row) => row["p75"]) }]}
-        names=${(/** @type {number} */ index) => `${bucketName(rows[index]?.["date"], granularity.value)} · ${exactNumber(rows[index]?.["samples"])} samples`} format=${(/** @type {number} */ value) => vitalValue(metric, value)} />` : html`<div class="chart-space"></div>`}
+      ${rows.length > 0 ? html`<${ChartOrTable} caption=${`${metric} at the 75th percentile over time`} head=${html`<h2>${metric} at p75, over time</h2>`} rows=${rows}
+        columns=${[{ key: "date", label: "Date", format: (/** @type {string} */ date) => bucketName(date, granularity.value) }, { key: "p75", label: "p75", isNumber: true, format: rate }, { key: "samples", label: "Samples", isNumber: true, hasBar: true }]}
+        chart=${{ height: 220, isArea: false, limits: limitsOf(metric), times: rows.map((row) => bucketTime(row["date"])), series: [{ label: "p75", values: rows.map((row) => row["p75"]) }],
+          names: (/** @type {number} */ index) => `${bucketName(rows[index]?.["date"], granularity.value)} · ${exactNumber(rows[index]?.["samples"])} samples`, format: (/** @type {number} */ value) => vitalValue(metric, value) }} />` : html`<div class="chart-space"></div>`}
     </section>
     <section class="card answer"><header><div class="tabs" role="tablist">${Object.entries(DIMENSIONS).map(([column, words]) => html`<button key=${column} type="button" role="tab" aria-selected=${column === dimension} onClick=${() => setDimension(column)}>${words}</button>`)}</div>
       <small class="faint">Slowest first, of the 100 with most samples</small></header>

@@ -94,7 +94,7 @@ function Bars({ body, answer }) {
   const highest = Math.max(1e-12, ...rows.map((row) => numberOf(row[value]) ?? 0));
   return html`<ol class="ranked tall">${rows.map((row, index) => html`<li key=${index}><div>
       <i style=${{ width: `${(100 * Math.max(0, numberOf(row[value]) ?? 0)) / highest}%` }}></i><bdi>${groupName(row, groups)}</bdi>
-      ${row["previous"] !== undefined && html`<small title=${exactNumber(row["previous"]?.[value])}>was ${shortNumber(row["previous"]?.[value])}</small>`}<b title=${exactNumber(row[value])}>${typeof row[value] === "number" ? shortNumber(row[value]) : String(row[value] ?? "–")}</b></div></li>`)}</ol>
+      ${row["previous"] !== undefined && html`<small title=${exactNumber(row["previous"]?.[value])}>${row["previous"] === null ? "new" : `was ${shortNumber(row["previous"][value])}`}</small>`}<b title=${exactNumber(row[value])}>${typeof row[value] === "number" ? shortNumber(row[value]) : String(row[value] ?? "–")}</b></div></li>`)}</ol>
     ${answer.data.length > MAX_BARS && html`<p class="faint note">The first ${MAX_BARS} of ${exactNumber(answer.data.length)} rows. The table has all.</p>`}`;
 }
 

@@ -53,7 +53,7 @@ export function Sentence(props) {
         options=${columnOptions(columns)} onChoose=${(/** @type {string} */ name) => set(["query", "groupBy", index], name)} onRemove=${() => onChange(withoutGroup(body, index))} />`)}
     <${Choice} isAdd=${true} title="Group by" label=${query.groupBy?.length ? "+" : "+ by"} isSearchable=${true} takesOther=${true} ...${at("query", "groupBy")} options=${columnOptions(columns)}
       onChoose=${(/** @type {string} */ name) => set(["query", "groupBy", query.groupBy?.length ?? 0], name)} />
-    <span>per</span>
+    <span>${body.granularity ? "per" : "as"}</span>
     <${Choice} title="Bucket" value=${body.granularity ?? ""} label=${BUCKETS[/** @type {""} */ (body.granularity ?? "")] ?? body.granularity} ...${at("granularity")}
       options=${Object.entries(BUCKETS).map(([value, label]) => ({ value, label }))} onChoose=${(/** @type {string} */ bucket) => onChange(withBucket(body, bucket))} />
     <span>over</span>
