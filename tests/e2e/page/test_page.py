@@ -134,6 +134,53 @@ def test_filter_of_one_table_leaves_what_that_table_has(
     assert page.problems() == []
 
 
+@pytest.mark.parametrize(
+    ("path", "click", "heads", "row"),
+    [
+        ("/", "", ["Date", "Visitors", "Before"], "12"),
+        ("vitals", "", ["Date", "p75", "Samples"], "Poor 5.50 s"),
+        ("errors", ".error-groups a", ["Date", "Errors"], "1"),
+    ],
+    ids=["overview", "vitals", "error"],
+)
+def test_chart_has_a_table_of_the_same_figures(
+    page: Page, path: str, click: str, heads: list[str], row: str
+) -> None:
+    page.open(path, last="7")
+    if click:
+        page.click(click)
+    page.click(".lead .chart-head button", "Table")
+    cells = "[...document.querySelectorAll('.lead %s')].map((one) => one.innerText.trim())"
+    page.until(f"({cells % 'th'}).length === {len(heads)}")
+
+    assert page.until(cells % "th") == heads
+    assert len(page.until(cells % "tbody tr")) == 7
+    assert page.until(f"({cells % 'td.number'}).includes({json.dumps(row)})")
+    assert page.problems() == []
+
+
+def test_error_groups_tell_their_browsers(page: Page) -> None:
+    page.open("errors")
+    heads = page.until(
+        "document.querySelector('.error-groups .sparkline') &&"
+        " [...document.querySelectorAll('.error-groups .head span')].map((one) => one.innerText)"
+    )
+
+    assert heads[2:] == ["Errors", "Visitors", "Sessions", "Browsers", "Seen"]
+
+
+def test_days_are_those_of_the_time_zone(page: Page) -> None:
+    """All events are of yesterday's first minutes in UTC: still the day before in New York."""
+    day = datetime.fromtimestamp(yesterday_ms() / 1000, UTC).date()
+    page.open("/", **{"from": day.isoformat(), "to": day.isoformat()})
+    page.totals(VISITORS)
+    day -= timedelta(days=1)
+    page.open("/", timezone="America/New_York", **{"from": day.isoformat(), "to": day.isoformat()})
+
+    assert page.totals(VISITORS)["Page views"] == "36"
+    assert page.problems() == []
+
+
 def test_reload_and_back_show_the_same(page: Page) -> None:
     filters = json.dumps([{"field": "country", "operator": "eq", "value": "US"}])
     page.open("/", filters=filters, last="7", metric="sessions")
