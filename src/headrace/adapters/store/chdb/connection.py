@@ -18,6 +18,11 @@ from headrace.adapters.store.chdb.files.broken_mutations import (
     remove_broken_mutations,
 )
 from headrace.adapters.store.chdb.files.metadata_copy import restore_metadata
+from headrace.adapters.store.chdb.files.misplaced_names import (
+    closing_durably,
+    lock_file,
+    separate_names,
+)
 from headrace.adapters.store.dialect.ddl import DATABASE
 from headrace.adapters.store.dialect.errors import (
     ClickHouseError,
@@ -198,7 +203,8 @@ class ChdbInstance:
         """Close the store. All sessions must be closed before. May be called twice."""
         with self._control_lock:
             if self._control is not None:
-                self._control.close()
+                with closing_durably(self.directory):
+                    self._control.close()
                 self._control = None
 
     def _connect(self, options: str) -> ChdbSession:
@@ -209,23 +215,22 @@ class ChdbInstance:
 
     def _repair_files(self) -> None:
         """Repair what chDB would stop at, or silently open an empty store for. Raises `OSError`."""
-        if _is_locked(self._lock_file):
+        if _is_locked(lock_file(self.directory)):
             return
+        if separated := separate_names(self.directory):
+            self._log.error("store_names_separated", paths=separated)
         if restored := restore_metadata(self.directory):
             self._log.error("store_metadata_restored", paths=restored)
         if removed := sum(map(remove_broken_mutations, directories_of_tables(self.directory))):
             self._log.error("broken_mutations_removed", mutations=removed)
 
-    @property
-    def _lock_file(self) -> Path:
-        return self.directory / "status"
-
     def _open_error(self) -> OperatorError:
         """Find the cause by the lock file: chDB's error does not name one."""
-        if _is_locked(self._lock_file):
+        if _is_locked(lock_file(self.directory)):
             return OperatorError(f"the store {self.directory} is in use by another process")
         return OperatorError(
-            f"cannot open the store {self.directory}: chDB has written the reason to standard error"
+            f"cannot open the store {self.directory}: chDB has written the reason to standard "
+            "error; if a file is damaged, restore a backup"
         )
 
     def _query_memory_limit(self) -> int:
