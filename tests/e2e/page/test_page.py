@@ -159,7 +159,7 @@ def test_chart_has_a_table_of_the_same_figures(
     assert page.problems() == []
 
 
-def test_error_groups_tell_their_browsers(page: Page) -> None:
+def test_error_groups_name_their_browsers(page: Page) -> None:
     page.open("errors")
     heads = page.until(
         "document.querySelector('.error-groups .sparkline') &&"
