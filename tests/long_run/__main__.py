@@ -1,7 +1,7 @@
 """Compare many drawn queries with the oracle, in process, over stores of their own.
 
 Usage: .venv/bin/python -m tests.long_run [--pairs N] [--minutes N] [--processes N]
-           [--store embedded|server|shards|replicas] [--round NAME]
+           [--store embedded|server|shards|replicas] [--kind rows|paths] [--round NAME]
 
 Each data set and its queries come from one fresh seed. A difference is printed at once, reduced,
 with the command that repeats it; the exit code is 1 then. Interrupted or terminated, it ends with
@@ -15,6 +15,7 @@ import sys
 import time
 from typing import Final, NoReturn
 
+from tests.long_run.areas import DATA_KINDS
 from tests.long_run.processes import Workers
 from tests.long_run.rounds import Report, RoundName, parse_round, run_round
 from tests.long_run.stores import STORES
@@ -30,6 +31,11 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=24 * 60, help="the run ends by then")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--store", choices=list(STORES), default="embedded")
+    parser.add_argument(
+        "--kind",
+        choices=[kind.name for kind in DATA_KINDS],
+        help="only data sets of this kind: paths are those of funnels and retention",
+    )
     parser.add_argument("--round", type=parse_round, help="only this one, in this process")
     given = parser.parse_args()
     if given.round is not None:
@@ -52,7 +58,7 @@ def _run(given: argparse.Namespace) -> Report:
     whole = Report()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    workers = Workers(given.store, given.processes)
+    workers = Workers(given.store, given.processes, given.kind)
     try:
         while whole.pairs < given.pairs and time.monotonic() < end_s:
             _add(whole, workers.take(1), given.store)

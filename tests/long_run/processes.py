@@ -17,12 +17,12 @@ _Reports = Any
 
 
 class Workers:
-    """Processes that run new rounds until `end`."""
+    """Processes that run new rounds until `end`, of one kind of data or of all."""
 
-    def __init__(self, store: str, count: int) -> None:
+    def __init__(self, store: str, count: int, kind: str | None = None) -> None:
         self._reports: _Reports = _SPAWN.Queue()
         self._ending = _SPAWN.Event()
-        arguments = (store, self._reports, self._ending)
+        arguments = (store, kind, self._reports, self._ending)
         self._processes = [_SPAWN.Process(target=_work, args=arguments) for _ in range(count)]
         for process in self._processes:
             process.start()
@@ -53,11 +53,11 @@ class Workers:
         return last
 
 
-def _work(store: str, reports: _Reports, ending: Any) -> None:
+def _work(store: str, kind: str | None, reports: _Reports, ending: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the round
     signal.signal(signal.SIGTERM, _end)  # so that servers are ended
     with STORES[store]() as tables:
-        for name in new_rounds():
+        for name in new_rounds(kind):
             if ending.is_set():
                 return
             reports.put(run_round(name, tables, ending.is_set))

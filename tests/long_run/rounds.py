@@ -83,13 +83,17 @@ class Report:
         self.rounds += other.rounds
 
 
-def new_rounds() -> Iterator[RoundName]:
-    """Yield rounds with fresh seeds without end; the kind with more areas comes more often."""
+def new_rounds(only: str | None = None) -> Iterator[RoundName]:
+    """Yield rounds with fresh seeds without end, of one kind or of all.
+
+    The kind with more areas comes more often.
+    """
     seeds = random.SystemRandom()
     rows, paths = DATA_KINDS
     while True:
         for kind in (*[rows] * 5, paths):
-            yield RoundName(kind, seeds.randrange(_SEEDS))
+            if only in (None, kind.name):
+                yield RoundName(kind, seeds.randrange(_SEEDS))
 
 
 def parse_round(text: str) -> RoundName:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,11 @@ def wrong_result(*_: object) -> str:
 
 def few_of(kind: DataKind) -> DataKind:
     return kind._replace(areas=[(area, FEW) for area, _ in kind.areas])
+
+
+def test_rounds_are_of_each_kind_or_of_one() -> None:
+    assert {name.kind.name for name in islice(new_rounds(), 12)} == {"rows", "paths"}
+    assert {name.kind.name for name in islice(new_rounds("paths"), 12)} == {"paths"}
 
 
 @pytest.mark.parametrize("kind", DATA_KINDS, ids=lambda kind: kind.name)
