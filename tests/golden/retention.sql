@@ -6,28 +6,29 @@ FROM (
     SELECT
         cohort,
         arrayDistinct(arrayMap(
-            bucket -> bucket - cohort,
-            arrayFilter(
-                (bucket, bits, position) -> bitTest(bits, 1)
-                    AND position > first_position
-                    AND bucket >= cohort,
-                buckets,
-                steps,
-                arrayEnumerate(steps)
-            )
+            hit -> toInt32(bitAnd(bitShiftRight(hit, 2), 262143)) - cohort,
+            arrayFilter(hit -> bitTest(hit, 1), arraySlice(hits, first_position + 1))
         )) AS returned
     FROM (
         SELECT
             *,
-            buckets[first_position] AS cohort
+            toInt32(bitAnd(bitShiftRight(hits[first_position], 2), 262143)) AS cohort
         FROM (
             SELECT
-                *,
-                arrayFirstIndex(bits -> bitTest(bits, 0), steps) AS first_position
+                hits,
+                arrayFirstIndex(hit -> bitTest(hit, 0), hits) AS first_position
             FROM (
                 SELECT
-                    hits.3 AS steps,
-                    hits.4 AS buckets
+                    *,
+                    if(
+                        arrayExists(
+                            (hit, before) -> hit != before AND bitXor(hit, before) < 1048576,
+                            by_time,
+                            arrayShiftRight(by_time, 1, toUInt64(0))
+                        ),
+                        arraySort((hit, id) -> (bitShiftRight(hit, 20), reinterpretAsFixedString(id)), gathered, ids),
+                        by_time
+                    ) AS hits
                 FROM (
                     WITH
                         toUnixTimestamp64Milli(time) AS epoch_ms,
@@ -38,9 +39,12 @@ FROM (
                             toInt32(wall_ms / 86400000) <= {p9:Int64}
                         ) * 1 + (
                             NOT is_bot
-                        ) * 2) AS bits
+                        ) * 2) AS bits,
+                        toUInt64(toUnixTimestamp64Milli(time)) * 1048576 + toUInt64(toInt32(toRelativeMonthNum(toDate32(toInt32(wall_ms / 86400000))))) * 4 + bits AS hit
                     SELECT
-                        arraySort(groupArray((toUnixTimestamp64Milli(time), id, bits, toInt32(toRelativeMonthNum(toDate32(toInt32(wall_ms / 86400000))))))) AS hits
+                        arraySort(groupArray(hit)) AS by_time,
+                        groupArray(hit) AS gathered,
+                        groupArray(reinterpretAsUInt128(id)) AS ids
                     FROM events
                     WHERE
                         website_id = {p0:String} AND
@@ -50,7 +54,7 @@ FROM (
                         visitor_key != 0 AND
                         bits != 0
                     GROUP BY visitor_key
-                    HAVING max(bitTest(bits, 0)) = 1
+                    HAVING bitTest(groupBitOr(bits), 0)
                 )
             )
         )

@@ -65,7 +65,7 @@ def step_rows(plan: FunnelPlan, groups: Rows) -> list[list[Any]]:
             range(1, len(plan.steps) + 1),
             plan.steps,
             counts,
-            _seconds(_padded(sent_medians, len(plan.steps), None)),
+            [None, *_seconds(_padded(sent_medians, len(plan.steps) - 1, None))],
             strict=True,
         )
     ]
@@ -76,5 +76,4 @@ def _padded(values: list[Any], length: int, filler: int | None) -> list[Any]:
 
 
 def _seconds(medians_ms: list[float | None]) -> list[float | None]:
-    """Return seconds; of the first step, where all begin, there are none."""
-    return [None, *(None if median is None else median / 1000 for median in medians_ms[1:])]
+    return [None if median is None else median / 1000 for median in medians_ms]
