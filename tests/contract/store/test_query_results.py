@@ -366,6 +366,14 @@ def test_big_integers_are_strings_or_numbers_even_in_one_column(tables: Tables) 
     ]
 
 
+@pytest.mark.parametrize("field", ["event_name", "properties.k"])
+@pytest.mark.parametrize("operator", ["eq", "contains", "starts_with", "in"])
+def test_text_with_nul_matches_nothing(tables: Tables, field: str, operator: str) -> None:
+    tables.insert(EVENTS, [event(event_name=name, properties={"k": name}) for name in ("a", "")])
+    value = ["a\0"] if operator == "in" else "a\0"
+    assert query_rows(tables, query_body(filters=[where(field, operator, value)])) == [{"n": 0}]
+
+
 KEYS = [
     pytest.param({"a.b": 1, "a": {"b": 2}}, "a.b", 1, id="the very key comes first"),
     pytest.param({"a.b": None, "a": {"b": 2}}, "a.b", None, id="also when it is null"),

@@ -1066,6 +1066,11 @@ def test_last_days_end_today_in_the_timezone_of_the_query() -> None:
     assert plan.range.last_day - plan.range.first_day == 6
 
 
+def test_whole_numbers_may_have_a_fraction_of_zero() -> None:
+    plan = plan_of(query_body(limit=10.0, offset=20.0))
+    assert (plan.limit, plan.offset) == (10, 20)
+
+
 def test_having_is_planned_by_the_index_of_its_select() -> None:
     body = query_body(select("path", "uniq"), COUNT, having=[where("n", "gte", 3)])
     assert plan_of(body).having == (PlannedHaving(1, Operator.GTE, 3.0),)
