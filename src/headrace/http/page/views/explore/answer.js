@@ -114,12 +114,18 @@ function Table({ body, answer }) {
     ...date.map((key) => ({ key, label: "date", format: (/** @type {string} */ value) => bucketName(value, bucket) })),
     ...groups.map((key) => ({ key, label: key, ...(key === "country" && { format: countryCell }) })),
     ...values.map((key) => ({ key, label: key, isNumber: true, hasBar: true })),
-    ...(body.compare ? values.map((key) => ({ key: `previous.${key}`, label: `${key} before`, isNumber: true })) : []),
+    ...(body.compare ? values.map((key) => ({ key: `previous.${key}`, label: `${key} before`, isNumber: true, format: previousCell })) : []),
   ];
   const flat = (/** @type {Row} */ row) => ({ ...row, ...Object.fromEntries(values.map((key) => [`previous.${key}`, row["previous"]?.[key]])) });
   const others = (answer.others ?? []).map((row) => ({ ...row, ...Object.fromEntries(groups.map((key) => [key, OTHERS])) }));
   const rows = [...answer.data, ...others].map(flat);
   return html`<${DataTable} caption="Answer" columns=${columns} rows=${rows} totals=${answer.totals && flat(answer.totals)} />`;
+}
+
+/** A group that was not there before has no row to compare with. @param {any} value */
+function previousCell(value) {
+  if (value == null) return "–";
+  return typeof value === "number" ? exactNumber(value) : String(value);
 }
 
 /** @param {string | null} code */
