@@ -39,6 +39,7 @@ _COMPILER: Final = (
 _EXAMPLES: Final = (
     "tests/contract/store/test_query_results.py",
     "tests/contract/store/test_compared_results.py",
+    "tests/contract/store/test_simultaneous_events.py",
 )
 _GOLDEN: Final = ("tests/golden/test_golden_queries.py", "tests/golden/test_golden_refusals.py")
 _TESTS: Final[Mapping[str, Sequence[str]]] = {
