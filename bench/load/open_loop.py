@@ -3,10 +3,11 @@
 Run: .venv/bin/python -m bench.load.open_loop PORT BODIES RATE SECONDS CONNECTIONS [AUTHORIZATION]
 
 BODIES is a file of request bodies, one per line. A request without a free connection waits for one,
-and the wait counts as latency: a stalled server does not reduce the load.
+and the wait counts as latency: a stalled server does not reduce the load. SIGTERM ends it early.
 """
 
 import asyncio
+import signal
 import subprocess
 import sys
 import time
@@ -78,6 +79,7 @@ class _Client:
         self._idle_connections: deque[_Connection] = deque()
         self._queued: deque[tuple[bytes, float]] = deque()
         self._all_answered = asyncio.Event()
+        self._is_stopped = False
         self.latencies_s: list[float] = []
         self.sent = 0
 
@@ -92,13 +94,17 @@ class _Client:
 
     async def run(self, seconds: float) -> None:
         started_s = time.perf_counter()
-        while (now_s := time.perf_counter()) < started_s + seconds:
+        while (now_s := time.perf_counter()) < started_s + seconds and not self._is_stopped:
             while started_s + self.sent / self._rate <= now_s:
                 self.sent += 1
                 self._send(self._requests[self.sent % len(self._requests)], now_s)
             await asyncio.sleep(_SEND_INTERVAL_S)
         async with asyncio.timeout(_LAST_RESPONSE_TIMEOUT_S):
             await self._all_answered.wait()
+
+    def stop(self) -> None:
+        """Send nothing more; `run` returns when all requests are answered."""
+        self._is_stopped = True
 
     def record_response(self, connection: _Connection, latency_s: float) -> None:
         self.latencies_s.append(latency_s)
@@ -127,19 +133,53 @@ def run_open_loop(
     authorization: str,
 ) -> OpenLoopResult:
     """Run the client in its own process."""
-    numbers = (port, bodies, rate, seconds, connections)
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.load.open_loop", *map(str, numbers), authorization],
-        stdout=subprocess.PIPE,
-        check=True,
+    client = OpenLoopClient(
+        port,
+        bodies,
+        rate=rate,
+        seconds=seconds,
+        connections=connections,
+        authorization=authorization,
     )
-    return msgspec.json.decode(done.stdout, type=OpenLoopResult)
+    return client.wait()
+
+
+class OpenLoopClient:
+    """A client that sends in its own process, for `seconds` or until it is stopped."""
+
+    def __init__(
+        self,
+        port: int,
+        bodies: Path,
+        *,
+        rate: float,
+        seconds: float,
+        connections: int,
+        authorization: str,
+    ) -> None:
+        numbers = (port, bodies, rate, seconds, connections)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bench.load.open_loop", *map(str, numbers), authorization],
+            stdout=subprocess.PIPE,
+        )
+
+    def stop(self) -> OpenLoopResult:
+        """End the load, and return its results. Sending must have begun."""
+        self._process.terminate()
+        return self.wait()
+
+    def wait(self) -> OpenLoopResult:
+        """Return the results when the load has ended."""
+        output, _ = self._process.communicate()
+        assert self._process.returncode == 0, "the client failed"
+        return msgspec.json.decode(output, type=OpenLoopResult)
 
 
 async def _run(
     port: int, requests: Sequence[bytes], rate: float, seconds: float, connection_count: int
 ) -> OpenLoopResult:
     client = _Client(requests, rate)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, client.stop)
     connections = await client.connect(port, connection_count)
     started_s, cpu_before_s = time.perf_counter(), cpu_s([_current_pid()])
     await client.run(seconds)
