@@ -143,7 +143,7 @@ def test_filter_of_one_table_leaves_what_that_table_has(
     ],
     ids=["overview", "vitals", "error"],
 )
-def test_chart_has_a_table_of_the_same_figures(
+def test_chart_has_a_table_of_the_same_values(
     page: Page, path: str, click: str, heads: list[str], row: str
 ) -> None:
     page.open(path, last="7")
