@@ -15,6 +15,8 @@ from testing.servers.ports import free_port
 from testing.service import Service, wait_until
 from tests.docs.guides import blocks
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).parents[2]
 TIMEOUT_S = 60
 CLIENT_SOURCE = Path(__file__).parents[2] / "clients" / "python" / "src"

@@ -14,6 +14,8 @@ from tests.e2e.query.queries import alike
 from tests.oracle import Stored, evaluate_query
 from tests.oracle.stored import error_row, event_row, vital_row
 
+pytestmark = pytest.mark.slow
+
 GUIDE = "questions.md"
 SENT: dict[str, list[dict[str, Any]]] = json.loads((GUIDES / "questions.json").read_text())
 PATHS = {"Funnels": "/v1/query/funnel", "Retention": "/v1/query/retention"}

@@ -13,6 +13,8 @@ from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Table
 from testing.chdb import FreshStore
 
+pytestmark = pytest.mark.slow
+
 SITES = tuple(f"web_{number}" for number in range(WEBSITES))
 ALL_SESSIONS = 10_000
 

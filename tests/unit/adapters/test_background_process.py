@@ -14,6 +14,8 @@ from headrace.adapters.background.process import PooledProcess
 from headrace.base.errors import FieldError, InvalidBody, Unavailable
 from testing.service import wait_until
 
+pytestmark = pytest.mark.slow
+
 ERRORS = (FieldError(3, "name", "is required"),)
 OUTLIVED = """
 import asyncio, os, time

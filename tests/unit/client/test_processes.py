@@ -11,6 +11,8 @@ import pytest
 from headrace_client import Headrace
 from headrace_client.testing import FakeHeadrace
 
+pytestmark = pytest.mark.slow
+
 CLIENT_SOURCE = Path(__file__).parents[3] / "clients" / "python" / "src"
 TIMEOUT_S = 60
 

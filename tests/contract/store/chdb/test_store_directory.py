@@ -8,6 +8,8 @@ import pytest
 
 from headrace.adapters.store.chdb.connection import ChdbInstance
 
+pytestmark = pytest.mark.slow
+
 OPEN = """
 import sys
 from pathlib import Path
