@@ -1,7 +1,7 @@
 """Keeps imports of a website apart from what must not see half of one: exports and erasures.
 
-Locks are of files, so that those of a killed process are released. A process
-that waits for a lock has the turn: an import takes its lock again and again, and would pass others
+Locks are of files, so that those of a killed process are released. A process that
+waits for a lock has the turn: an import takes its lock again and again, and would pass others
 otherwise.
 """
 

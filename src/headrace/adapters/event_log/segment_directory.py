@@ -42,7 +42,7 @@ class LogDirectory:
         self._file = os.open(path / DURABLE_MARKER, os.O_RDWR | os.O_CREAT, 0o600)
         self._directory_file = -1  # open while it is locked
         self._generation, self._marker = self._read_marker()
-        self._last_freed = 0  # the segment that a killed writer's reserved space was freed of
+        self._last_freed = 0  # the last segment whose space, reserved by a killed writer, was freed
 
     def close(self) -> None:
         """Close the files, which releases the locks. May be called twice."""

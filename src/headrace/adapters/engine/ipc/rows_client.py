@@ -39,7 +39,7 @@ class EngineErasureClient:
     async def begin(self, request: ErasureRequest) -> Erasure:
         """Begin an erasure; return when no answer has its rows any more.
 
-        After many minutes it returns the erasure without a note of that. Raises
+        If that takes many minutes, returns an erasure that does not say so yet. Raises
         `StoreUnavailable`.
         """
         reply = await self._connections.send_request(
