@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from headrace.adapters.store.chdb.connection import ChdbInstance
+from headrace.adapters.store.dialect.sql_text import write_sql
 from headrace.base.clock import utc_datetime
 from headrace.formats.rollup_columns import ROLLUP, rollup_from_events
 from headrace.model.catalog import STORED_TABLES
@@ -95,6 +96,18 @@ def test_result_is_the_same_where_the_rollup_is_computed_from_the_events(
     over_events = rollup_from_events(query.sql)
     assert ROLLUP not in over_events.split()
     assert stored.rows(over_events, query.parameters) == stored.select(query)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda path: path.name)
+def test_sql_with_literals_gives_the_rows_of_the_statement_with_bound_values(
+    stored: FreshStore, case: Path
+) -> None:
+    query = statement_of(json.loads((case / "query.json").read_text()))
+    session = stored.engine.session(stored.database)
+    try:
+        assert session.execute(write_sql(query)) == stored.select(query)
+    finally:
+        session.close()
 
 
 def test_every_directory_has_its_three_files() -> None:

@@ -71,7 +71,7 @@ test("a copied command passes any text through a shell unchanged", () => {
   fc.assert(
     fc.property(text, (value) => {
       const body = bodyWith([{ field: "path", operator: "eq", value }]);
-      const copied = COPIES.command.text({ origin: "http://127.0.0.1", website: "web_1", body });
+      const copied = COPIES.command({ origin: "http://127.0.0.1", website: "web_1", body });
       const printed = copied.slice(0, copied.indexOf(" |\n  headrace query"));
       assert.deepEqual(JSON.parse(execFileSync("sh", ["-c", printed], { encoding: "utf8" })), body);
     }),

@@ -42,6 +42,8 @@ from headrace.http.endpoint_spec import CorsPolicy, EndpointSpec
 from headrace.http.responses import Envelope
 from headrace.model.tenancy import Scope
 
+_ERRORS_OF_RUNNING = (QueryTooLarge, QueryTimedOut, StoreUnavailable)
+
 
 def _ingestion_endpoint(name: str, path: str) -> EndpointSpec:
     return EndpointSpec(
@@ -125,6 +127,15 @@ QUERY = _query_endpoint("query", "/v1/query/custom", CUSTOM_CODES)
 FUNNEL = _query_endpoint("funnel", "/v1/query/funnel", FUNNEL_CODES)
 RETENTION = _query_endpoint("retention", "/v1/query/retention", RETENTION_CODES)
 STANDARD = _query_endpoint("standard", "/v1/query/standard", STANDARD_CODES)
+SQL = EndpointSpec(
+    "sql",
+    "/v1/query/sql",
+    ("POST", "OPTIONS"),
+    Envelope.QUERY,
+    CorsPolicy.CONFIGURED_ORIGINS,
+    tuple(error for error in QUERY_ERRORS if error not in _ERRORS_OF_RUNNING),
+    query_errors=CUSTOM_CODES,
+)
 VALUES = EndpointSpec(
     "values",
     "/v1/query/values",
@@ -360,6 +371,7 @@ ENDPOINTS = (
     *INGESTION_ENDPOINTS,
     *QUERY_ENDPOINTS,
     STANDARD,
+    SQL,
     *PARAMETER_QUERY_ENDPOINTS,
     SAVED_LIST,
     SAVED,

@@ -26,6 +26,7 @@ from headrace.http.routes.administration.audit import AuditRoute
 from headrace.http.routes.administration.objects import AdministrationRoute, AdministrationUseCases
 from headrace.http.routes.administration.quarantine import IsLoading, QuarantineRoute
 from headrace.http.routes.formats.query_results import result_formats
+from headrace.http.routes.formats.sql_results import SQL_FORMATS
 from headrace.http.routes.formats.standard_results import STANDARD_FORMATS
 from headrace.http.routes.ingest import EventAcceptor, ReportsRefusals, ingestion_handlers
 from headrace.http.routes.live import LiveStreams, live_handler
@@ -77,7 +78,8 @@ class ErasureUseCases(NamedTuple):
 class UseCases(Struct, frozen=True, kw_only=True):
     """What the handlers call.
 
-    `query_runners` has the use case of every query endpoint but that of standard queries.
+    `query_runners` has the use case of every endpoint whose result is rows. `sql_writer` writes the
+    SQL of a custom query.
     `is_loading` is whether the engine process loads what is in the logs. `readiness` has all checks
     of /ready.
     """
@@ -86,6 +88,7 @@ class UseCases(Struct, frozen=True, kw_only=True):
     refusals: ReportsRefusals
     query_runners: Mapping[EndpointSpec, QueryRunner[QueryResult]]
     standard_runner: QueryRunner[StandardResult]
+    sql_writer: QueryRunner[str]
     saved_queries: SavedQueryUseCase
     schema_describer: SchemaDescriber
     live: LiveStreams
@@ -130,6 +133,13 @@ def make_handlers(
             query_input=BodyInput(reading.query_bodies, reading.json_limits),
             query_runner=use_cases.standard_runner,
             formats=STANDARD_FORMATS,
+        ),
+        endpoints.SQL: QueryRoute(
+            authorizer=authorizer,
+            addresses=addresses,
+            query_input=BodyInput(reading.query_bodies, reading.json_limits),
+            query_runner=use_cases.sql_writer,
+            formats=SQL_FORMATS,
         ),
         **_row_handlers(use_cases, authorizer, reading),
         **_administration_handlers(use_cases, admission.administration_authorizer(), reading),

@@ -10,6 +10,7 @@ import structlog
 from msgspec import structs
 from starlette.types import ASGIApp, Message
 
+from headrace.adapters.store.dialect.sql_text import write_sql
 from headrace.base.clock import FixedClock
 from headrace.base.errors import NotFound
 from headrace.base.logs import Logger
@@ -48,11 +49,13 @@ from headrace.ports.rate_limiter import CountedCall, RateLimitResult
 from headrace.ports.rows.erasure import Erasure
 from headrace.ports.saved_queries import SaveResult
 from headrace.ports.sessions import SESSION_MS
-from headrace.ports.store import QueryLimits, StoreResult, StoreStatus
+from headrace.ports.store import CHDB_DIALECT, QueryLimits, StoreResult, StoreStatus
 from headrace.query.export.service import ExportedPiece
 from headrace.query.result_values import QueryResult
 from headrace.query.saved.service import IsKnown, SavedAnswer
 from headrace.query.schema.service import EventName, PropertyKey, WebsiteSchema
+from headrace.query.service import QueryService
+from headrace.query.sql_service import SqlService
 from headrace.query.standard.service import StandardResult, StandardService
 from testing.queries import execution_over_store
 
@@ -215,7 +218,7 @@ class FakeRateLimiter:
 
 
 class FakeStore:
-    """A store with the status that a test sets."""
+    """A store with the status that a test sets. It runs nothing."""
 
     def __init__(self) -> None:
         self.store_status = StoreStatus.READY
@@ -482,6 +485,11 @@ class Harness:
         self.standard: QueryRunner[StandardResult] = StandardService(
             execution_over_store(self.store)
         )
+        self.sql_writer: QueryRunner[str] = SqlService(
+            QueryService(execution_over_store(self.store)),
+            dialect=CHDB_DIALECT,
+            write_sql=write_sql,
+        )
         self.log_is_ready = True
         self.lines: list[dict[str, Any]] = []
         self.quarantine: Any = None  # real ones are opened by its tests
@@ -501,6 +509,7 @@ class Harness:
                     **self.runners,
                 },
                 standard_runner=self.standard,
+                sql_writer=self.sql_writer,
                 saved_queries=self.saved_queries,
                 schema_describer=self.schemas,
                 live=self.live,

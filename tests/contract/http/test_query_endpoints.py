@@ -39,6 +39,14 @@ from tests.contract.http.fakes import (
 
 NOTHING_READ_NOW = {**NOTHING_READ, "watermark": "2026-01-05T10:00:00.000Z"}
 DAYS = {"startDate": "2026-01-01", "endDate": "2026-01-31"}
+QUERY = {
+    "query": {
+        "table": "events",
+        "selects": [{"field": "*", "aggregate": "count", "alias": "views"}],
+        "filters": [{"field": "path", "operator": "eq", "value": "/it's"}],
+    },
+    **DAYS,
+}
 STEPS = [
     {"name": "cart", "filters": [{"field": "path", "operator": "eq", "value": "/cart"}]},
     {"filters": [{"field": "event_name", "operator": "eq", "value": "purchase"}]},
@@ -380,3 +388,53 @@ def test_standard_query_is_refused_as_queries_are(
         headers=headers,
     )
     assert status_and_body(response) == (status, query_error(*error))
+
+
+SQL = """\
+-- c0: views
+SELECT
+    count() AS c0
+FROM events
+WHERE
+    website_id = 'web_private' AND
+    time >= fromUnixTimestamp64Milli(1767225600000::Int64, 'UTC') AND
+    time < fromUnixTimestamp64Milli(1769904000000::Int64, 'UTC') AND
+    NOT is_bot AND
+    path = '/it\\'s'
+LIMIT 1001 OFFSET 0
+SETTINGS session_timezone = 'UTC', totals_mode = 'before_having'
+"""
+
+
+def test_sql_of_a_query_is_returned_in_json_and_as_text_and_is_not_run() -> None:
+    harness = Harness()
+
+    in_json = send(harness, endpoints.SQL, QUERY)
+    as_text = send(harness, endpoints.SQL, QUERY, "application/sql")
+
+    assert status_and_body(in_json) == (
+        200,
+        {"success": True, "sql": SQL, "requestId": REQUEST_ID},
+    )
+    assert (as_text.status, as_text.headers["content-type"], as_text.body.decode()) == (
+        200,
+        "application/sql",
+        SQL,
+    )
+    assert harness.limiter.callers == ["key:key_hr_reader"] * 2
+
+
+def test_sql_of_a_query_that_breaks_a_rule_is_refused_as_the_query_is() -> None:
+    refused = send(Harness(), endpoints.SQL, {**QUERY, "limit": 0})
+    assert status_and_body(refused) == (
+        400,
+        query_error("Invalid limit: must be a whole number from 1", "INVALID_LIMIT"),
+    )
+
+
+def test_sql_is_shown_to_callers_that_may_query_alone() -> None:
+    refused = send(Harness(), endpoints.SQL, QUERY, key=WRITER_KEY)
+    assert status_and_body(refused) == (
+        403,
+        query_error("API key missing read:data scope", "MISSING_SCOPE"),
+    )

@@ -9,7 +9,7 @@ import pytest
 from headrace.model.tenancy import Scope
 from testing.browsers.chromium import CHROMEDRIVER, CHROMIUM
 from testing.browsers.page import Page, opened_page
-from testing.service import Json, Service
+from testing.service import Json, Service, bearer
 
 pytestmark = [
     pytest.mark.browser,
@@ -78,6 +78,31 @@ def test_highest_groups_all_others_and_the_total_are_lines_of_the_answer(page: P
     assert totals == [["", "6"]]
     assert legend == ["/a", "all others"]
     assert page.problems() == []
+
+
+@pytest.mark.parametrize("name", ["curl", "headrace query", "Python", "JSON", "SQL"])
+def test_query_is_copied_in_every_form(page: Page, name: str) -> None:
+    page.open("explore", query=json.dumps(BODY))
+    page.until("(navigator.clipboard.writeText = async (text) => { window.copied = text; }, true)")
+    page.click("button", "Copy as")
+    page.click("[role=option]", name)
+    copied = page.until("window.copied")
+
+    labels = "[...document.querySelectorAll('button')].map((one) => one.textContent)"
+
+    assert page.until(f"{labels}.includes('{name} copied')")
+    assert page.problems() == []
+    body = json.loads(page.parameter("query"))
+    if name == "JSON":
+        assert json.loads(copied) == body
+    elif name == "SQL":
+        reply = page.service.post(
+            f"/v1/query/sql?website_id={page.website}", body, headers=bearer(page.service.master)
+        )
+        assert copied == reply.json()["sql"]
+    else:
+        assert page.website in copied
+        assert "hr_" not in copied  # the beginning of every key
 
 
 def test_groups_without_their_last_column_are_not_chosen_any_more(page: Page) -> None:

@@ -8,6 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headrace.adapters.store.dialect.parameters import encode_parameters
+from headrace.adapters.store.dialect.sql_text import write_sql
+from headrace.model.plan import CompiledQuery
 from testing.examples import examples
 from testing.tables import Tables
 
@@ -54,6 +56,21 @@ def test_a_bound_value_round_trips(
 ) -> None:
     value = data.draw(KINDS[kind])
     ((came_back,),) = tables_of_module.rows(f"SELECT {{p0:{kind}}}", {"p0": value})
+    assert (as_floats(came_back) if "Float64" in kind else came_back) == value
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+@settings(
+    max_examples=examples(200),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_a_literal_has_the_value_and_becomes_nothing_else(
+    kind: str, data: st.DataObject, tables_of_module: Tables
+) -> None:
+    value = data.draw(KINDS[kind])
+    sql = write_sql(CompiledQuery(f"SELECT {{p0:{kind}}} AS x", {"p0": value}, ()))
+    ((came_back,),) = tables_of_module.rows(f"SELECT x FROM (\n{sql})")
     assert (as_floats(came_back) if "Float64" in kind else came_back) == value
 
 

@@ -183,6 +183,11 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "meta": "information about the rows of all types",
         "requestId": "the request's id, as in X-Request-Id",
     },
+    "SqlResponse": {
+        "success": "always true",
+        "sql": "the statement, below comments that name its columns",
+        "requestId": "the request's id, as in X-Request-Id",
+    },
     "QueryMeta": {
         "rowCount": "rows in `data`",
         "executionTime": "milliseconds",

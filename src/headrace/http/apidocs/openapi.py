@@ -25,6 +25,7 @@ from headrace.http.endpoints import (
     SAVED_LIST,
     SCHEMA,
     SESSION,
+    SQL,
     STANDARD,
     STORAGE,
     SUBJECT_ACCESS,
@@ -205,7 +206,7 @@ def _request_content(doc: EndpointDoc, settings: Settings) -> Document:
 def _parameters(spec: EndpointSpec) -> Sequence[Document]:
     if spec in _OWN_PARAMETERS:
         return _OWN_PARAMETERS[spec]()
-    if spec in (*QUERY_ENDPOINTS, STANDARD):
+    if spec in (*QUERY_ENDPOINTS, SQL, STANDARD):
         website = _parameter("website_id", "query", "the website to query", minLength=1)
         return ({**website, "required": True},)
     return (

@@ -36,6 +36,7 @@ from headrace.http.endpoints import (
     SAVED_ANSWER,
     SAVED_LIST,
     SCHEMA,
+    SQL,
     STANDARD,
     SUBJECT_ACCESS,
     TRACKER,
@@ -56,6 +57,7 @@ from headrace.http.responses import (
     QueryError,
 )
 from headrace.http.routes.formats.query_results import ARROW_TYPE, CSV_TYPE
+from headrace.http.routes.formats.sql_results import SQL_TYPE
 from headrace.http.routes.live import EVENT_STREAM_TYPE
 from headrace.http.routes.operations import ReadyResponse
 from headrace.http.routes.rows.export import MEDIA_TYPES, NDJSON_TYPE, PARQUET_TYPE
@@ -191,11 +193,17 @@ def _success_content(spec: EndpointSpec, doc: EndpointDoc) -> Document:
     if spec is OPENAPI or doc.response is None:
         return {JSON_TYPE: {"schema": {"type": "object"}}}
     body = {"schema": schema_ref(doc.response), "example": doc.example_response}
+    return {JSON_TYPE: body, **_other_formats(spec)}
+
+
+def _other_formats(spec: EndpointSpec) -> Document:
+    """Return the contents of a response by media type, but for JSON."""
+    if spec is SQL:
+        return {SQL_TYPE: {"schema": _TEXT}}
     if spec not in _RESULT_ENDPOINTS:
-        return {JSON_TYPE: body}
+        return {}
     binary: Document = {"schema": {"type": "string", "format": "binary"}}
     return {
-        JSON_TYPE: body,
         CSV_TYPE: {"schema": _TEXT, "example": "path,views\r\n/pricing,120\r\n"},
         ARROW_TYPE: binary,
         **({PARQUET_TYPE: binary, NDJSON_TYPE: {"schema": _TEXT}} if spec is SAVED_ANSWER else {}),
@@ -284,7 +292,7 @@ def _example(envelope: Envelope, example: _ErrorExample) -> Any:  # noqa: ANN401
 
 
 def _rate_limit_headers_of(spec: EndpointSpec) -> Sequence[str]:
-    counted = (*_RESULT_ENDPOINTS, LIVE, SAVED, SAVED_LIST, SCHEMA, STANDARD)
+    counted = (*_RESULT_ENDPOINTS, LIVE, SAVED, SAVED_LIST, SCHEMA, SQL, STANDARD)
     return _RATE_LIMIT_HEADERS if spec in counted else ()
 
 

@@ -12,6 +12,7 @@ from headrace.http.apidocs.schema_rules import SCHEMA_OVERRIDES, SCHEMA_PREFIX, 
 from headrace.http.responses import IngestionError, QueryError
 from headrace.http.routes.administration.objects import AdministrationResponse
 from headrace.http.routes.formats.query_results import QueryResponse
+from headrace.http.routes.formats.sql_results import SqlResponse
 from headrace.http.routes.formats.standard_results import StandardResponse
 from headrace.http.routes.ingest import BatchResponse, CountResponse, SingleResponse
 from headrace.http.routes.operations import HealthResponse, ReadyResponse
@@ -94,6 +95,7 @@ RESPONSE_BODIES: tuple[type[Struct], ...] = (
     IngestionError,
     QueryResponse,
     StandardResponse,
+    SqlResponse,
     QueryError,
     SavedListResponse,
     SavedTokenResponse,

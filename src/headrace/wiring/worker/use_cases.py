@@ -12,6 +12,7 @@ from headrace.adapters.engine.ipc.rows_client import EngineErasureClient, Engine
 from headrace.adapters.engine.watched_websites import WatchedWebsites
 from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.adapters.quarantine.requeuer import QuarantineRequeuer
+from headrace.adapters.store.dialect.sql_text import write_sql
 from headrace.base.clock import Clock
 from headrace.base.settings import Settings
 from headrace.http import endpoints
@@ -32,6 +33,7 @@ from headrace.query.retention.service import RetentionService
 from headrace.query.saved.service import SavedQueryService
 from headrace.query.schema.service import SchemaService
 from headrace.query.service import QueryService
+from headrace.query.sql_service import SqlService
 from headrace.query.standard.service import StandardService
 from headrace.query.values.service import ValuesService
 from headrace.wiring.data import data_dir_paths
@@ -76,6 +78,7 @@ def make_use_cases(
             endpoints.VALUES: ValuesService(execution),
         },
         standard_runner=StandardService(execution),
+        sql_writer=SqlService(query_service, dialect=worker_store.dialect, write_sql=write_sql),
         saved_queries=SavedQueryService(
             directory.saved_queries,
             queries=query_service,

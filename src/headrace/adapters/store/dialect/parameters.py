@@ -10,7 +10,7 @@ from typing import NewType, cast
 EncodedParameters = NewType("EncodedParameters", dict[str, str])
 """Parameters by name, ready to be bound."""
 
-_FIELD_ESCAPES = str.maketrans(
+FIELD_ESCAPES = str.maketrans(
     {
         "\\": "\\\\",
         "\t": "\\t",
@@ -21,6 +21,8 @@ _FIELD_ESCAPES = str.maketrans(
         "\f": "\\f",
     }
 )
+"""The escapes of a tab-separated field, which a literal also understands."""
+
 _LITERAL_ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'"})
 _INTEGERS = range(-(2**63), 2**63)
 
@@ -42,7 +44,7 @@ def quote_literal(text: str) -> str:
 def _encode(value: object) -> str:
     match value:
         case str():
-            return value.translate(_FIELD_ESCAPES)
+            return value.translate(FIELD_ESCAPES)
         case bool() | int() | float():
             return _number(value)
         case list() | tuple():

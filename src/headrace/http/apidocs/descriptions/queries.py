@@ -11,6 +11,7 @@ from headrace.http.apidocs.descriptions.description import (
 from headrace.http.apidocs.schemas import SchemaResponse
 from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.routes.formats.query_results import QueryResponse
+from headrace.http.routes.formats.sql_results import SqlResponse
 from headrace.http.routes.formats.standard_results import StandardResponse
 from headrace.http.routes.saved.definitions import SavedListResponse, SavedTokenResponse
 from headrace.model.wire import (
@@ -187,6 +188,36 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
             "lastDays": 30,
             "timezone": "Europe/Berlin",
             "limit": 2,
+        },
+        takes_arrays=False,
+    ),
+    endpoints.SQL: EndpointDoc(
+        QUERIES,
+        "Show the SQL of a query",
+        "Returns the statement of a query with its values as literals, and runs nothing. Clients of"
+        " the ClickHouse servers run it as it is, and so does chDB over a restored backup. The"
+        " body is that of a query. Comments name the columns. The statement gives one row more than"
+        " the limit where there are more, days and times as numbers, and no empty buckets: `fill`"
+        " adds them later. `lastDays` counts from today. With `Accept: application/sql` the"
+        " response is the text alone. The rate is that of queries.",
+        SqlResponse,
+        {
+            "success": True,
+            "sql": (
+                "-- c0: path\n-- c1: views\n"
+                "SELECT\n    path AS c0,\n    count() AS c1\nFROM events\n…"
+            ),
+            "requestId": EXAMPLE_REQUEST_ID,
+        },
+        QueryRequest,
+        {
+            "query": {
+                "table": "events",
+                "selects": [{"field": "*", "aggregate": "count", "alias": "views"}],
+                "groupBy": ["path"],
+            },
+            "lastDays": 30,
+            "limit": 10,
         },
         takes_arrays=False,
     ),

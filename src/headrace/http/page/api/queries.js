@@ -21,6 +21,11 @@ export function customCsv(website, body) {
   return download("POST", "/v1/query/custom", { parameters: { website_id: website }, body }, "text/csv");
 }
 
+/** The statement that the service runs for a query. @param {string} website @param {CustomBody} body @returns {Promise<string>} */
+export async function customSql(website, body) {
+  return (await call("POST", "/v1/query/sql", { parameters: { website_id: website }, body })).sql;
+}
+
 /** @param {string} website @param {import("./calls.js").Loose<import("./calls.js").Schema<"FunnelRequest">>} body @param {AbortSignal} [signal] @returns {Promise<Answer>} */
 export function funnel(website, body, signal) {
   return call("POST", "/v1/query/funnel", { parameters: { website_id: website }, body, signal });

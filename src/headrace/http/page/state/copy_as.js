@@ -2,12 +2,12 @@
 
 /** @typedef {{origin: string, website: string, body: object}} Call */
 
-/** @type {Record<string, {name: string, text: (call: Call) => string}>} */
+/** @type {Record<string, (call: Call) => string>} */
 export const COPIES = {
-  curl: { name: "curl", text: curl },
-  command: { name: "headrace query", text: command },
-  python: { name: "Python", text: python },
-  json: { name: "JSON", text: ({ body }) => JSON.stringify(body, null, 2) },
+  curl,
+  command,
+  python,
+  json: ({ body }) => JSON.stringify(body, null, 2),
 };
 
 /** @param {Call} call */

@@ -2,14 +2,13 @@
 
 import { amend, navigate, page, timezone } from "../../app_state.js";
 import { ApiError } from "../../api/client.js";
-import { custom, customCsv } from "../../api/queries.js";
+import { custom, customCsv, customSql } from "../../api/queries.js";
 import { useLoad } from "../../controls/load.js";
 import { explain, Failure, Skeleton } from "../../controls/messages.js";
 import { OptionList } from "../../controls/option_list.js";
 import { Popover } from "../../controls/popover.js";
 import { useSchema } from "../../controls/schema.js";
 import { html } from "../../html.js";
-import { COPIES } from "../../state/copy_as.js";
 import { firstBody, parseBody } from "../../state/query_body.js";
 import { corrected, locate } from "../../state/refusals.js";
 import { useEffect, useState } from "../../vendor/hooks.js";
@@ -73,17 +72,23 @@ function pretty(text) {
   }
 }
 
+/** The names of the forms in which a query is copied. */
+const FORMS = { curl: "curl", command: "headrace query", python: "Python", json: "JSON", sql: "SQL" };
+
 /** @param {{body: CustomBody, website: string}} props */
 function CopyAs({ body, website }) {
   const [copied, setCopied] = useState("");
-  const copy = async (/** @type {string} */ kind) => {
-    await navigator.clipboard.writeText(COPIES[kind]?.text({ origin: location.origin, website, body }) ?? "");
-    setCopied(COPIES[kind]?.name ?? "");
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const copy = async (/** @type {keyof FORMS} */ form) => {
+    setError(null);
+    const text = form === "sql" ? await customSql(website, body) : (await import("../../state/copy_as.js")).COPIES[form]?.({ origin: location.origin, website, body });
+    await navigator.clipboard.writeText(text ?? "");
+    setCopied(FORMS[form]);
     setTimeout(() => setCopied(""), 2000);
   };
   return html`<${Popover} title="Copy as" className="quiet" label=${copied ? `${copied} copied` : "Copy as"}>
-    ${(/** @type {() => void} */ close) => html`<${OptionList} label="Copy as" options=${Object.entries(COPIES).map(([value, { name }]) => ({ value, label: name }))}
-      onChoose=${(/** @type {string} */ kind) => (close(), copy(kind))} />`}<//>`;
+    ${(/** @type {() => void} */ close) => html`<${OptionList} label="Copy as" options=${Object.entries(FORMS).map(([value, label]) => ({ value, label }))}
+      onChoose=${(/** @type {keyof FORMS} */ form) => (close(), copy(form).catch(setError))} />`}<//>${error != null && html`<span class="refusal" role="alert">${explain(error).title}</span>`}`;
 }
 
 /** The rows as the service writes them in CSV. @param {{body: CustomBody, website: string}} props */
