@@ -123,8 +123,8 @@ class EndpointApp:
 
     def _headers(self, request: Request, response: Response | StreamedResponse) -> Sequence[Header]:
         cors: Sequence[Header] = ()
-        if self._cors is not None and (origin := request.headers.get(b"origin")) is not None:
-            cors = self._cors.response_headers(origin)
+        if self._cors is not None:
+            cors = self._cors.response_headers(request.headers.get(b"origin"))
         return complete_headers(
             response, request.request_id, extra=request.response_headers, cors=cors
         )

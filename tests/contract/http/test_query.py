@@ -545,6 +545,20 @@ def test_response_to_another_origin_has_no_cors_headers() -> None:
     assert "access-control-allow-origin" not in response.headers
 
 
+def test_empty_origin_counts_as_absent() -> None:
+    harness = Harness(Settings(query_origins=(PAGE,)))
+
+    response = send_query(harness, headers={"Origin": ""})
+
+    length = {"content-length": str(len(response.body))}
+    assert (response.status, response.headers) == (200, {**JSON_HEADERS, **RATE, **length})
+    preflights = [
+        harness.call("OPTIONS", PATH, headers=headers)
+        for headers in (dict[str, str](), {"Origin": ""})
+    ]
+    assert preflights[0] == preflights[1]
+
+
 @pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/query", "/v1/query/custom/", "/v1/x"])
 def test_unknown_path_below_v1_has_the_envelope_of_the_query(path: str) -> None:
     assert status_and_body(Harness().call("GET", path)) == (

@@ -58,15 +58,17 @@ class Cors(Struct, frozen=True):
     preflight: tuple[Header, ...]
     response: tuple[Header, ...]
 
-    def response_headers(self, origin: bytes) -> tuple[Header, ...]:
-        """Return the CORS headers of a response to a request with this Origin."""
+    def response_headers(self, origin: bytes | None) -> tuple[Header, ...]:
+        """Return the CORS headers of a response. An empty Origin counts as absent."""
+        if not origin:
+            return ()
         if self.origins is not None and origin not in self.origins:
             return (_VARY,)
         return ((b"access-control-allow-origin", origin), *self.response)
 
     def preflight_response(self, origin: bytes | None) -> Response:
         """Return the response to OPTIONS, without the `response_headers` of every response."""
-        is_allowed = origin is not None and (self.origins is None or origin in self.origins)
+        is_allowed = bool(origin) and (self.origins is None or origin in self.origins)
         return Response(204, b"", (self.allow, *(self.preflight if is_allowed else ())))
 
 

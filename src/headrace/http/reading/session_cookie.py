@@ -42,8 +42,8 @@ class SessionCookies:
 
         Programs say nothing, which is neither.
         """
-        says_nothing = request.headers.keys().isdisjoint((b"sec-fetch-site", b"origin"))
-        return not says_nothing and not self.is_same_origin(request)
+        says_something = b"sec-fetch-site" in request.headers or request.headers.get(b"origin")
+        return bool(says_something) and not self.is_same_origin(request)
 
     def setting(self, request: Request, secret: str) -> Header:
         """Return the header that stores a session's secret in the browser."""

@@ -140,6 +140,7 @@ def test_a_key_that_may_not_read_does_not_sign_in() -> None:
     ("headers", "status"),
     [
         ({}, 200),
+        ({"Origin": ""}, 200),
         ({"Sec_Fetch_Site": "same-origin", "Origin": "http://service.example"}, 200),
         ({"Host": "service.example:80", "Origin": "http://service.example"}, 200),
         ({"Host": "service.example", "Origin": "https://service.example"}, 403),
@@ -184,6 +185,7 @@ def test_a_session_queries_as_its_key_does_with_a_rate_of_its_own() -> None:
     "headers",
     [
         {},
+        {"Origin": ""},
         {"Sec_Fetch_Site": "none"},
         {"Sec_Fetch_Site": "same-site"},
         {"Host": "a.example", "Origin": "http://b.example"},

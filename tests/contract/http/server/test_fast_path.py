@@ -77,6 +77,7 @@ SIMPLE: dict[str, bytes] = {
     "a website": post(b"/track?website_id=web_1"),
     "no content type": post(more=b""),
     "from a page": post(more=b"Origin: https://shop.example\r\nUser-Agent: Mozilla/5.0\r\n"),
+    "an empty Origin": post(more=b"Origin: \r\n"),
     "web vitals": post(b"/vitals?client_id=web_1"),
     "errors": post(b"/errors?client_id=web_1"),
     "a batch of page views": post(b"/batch?website_id=web_1"),

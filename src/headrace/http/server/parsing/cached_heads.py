@@ -77,7 +77,7 @@ class SimpleHeadParser:
         route = self._routes.get(parts.path)
         if route is None or not (origin or b"").isascii():
             return None
-        cors = route.cors.response_headers(origin) if route.cors and origin is not None else ()
+        cors = route.cors.response_headers(origin) if route.cors else ()
         return CachedHead(
             spec=route.spec,
             endpoint=route.endpoint,
