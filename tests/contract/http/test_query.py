@@ -385,6 +385,36 @@ def test_csv_is_exact() -> None:
     }
 
 
+JSON, CSV, ARROW = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
+NEGOTIATED = {
+    f"{CSV};q=0.5, {JSON}": JSON,
+    f"{JSON};q=0.8, {CSV};q=0.9": CSV,
+    f"{JSON};q=0.8,{CSV}; q=0.9": CSV,
+    f"{JSON}, {CSV};q=1.0": JSON,
+    f"{CSV};q=0, {JSON};q=0.001": JSON,
+    f"{CSV};q=0": JSON,
+    f"{CSV};q=0, */*;q=0.1": JSON,
+    "text/*;q=0.3, application/*;q=0.2": CSV,
+    f"text/*;q=0.9, {CSV};q=0.1, {JSON};q=0.5": JSON,
+    f"{CSV};q=0.5, {ARROW};q=0.6": ARROW,
+    f"{ARROW};q=0.5, {CSV};Q=0.6": CSV,
+    "text/html;q=1, image/png": JSON,
+}
+
+
+@pytest.mark.parametrize(("accept", "media_type"), NEGOTIATED.items())
+def test_format_with_the_highest_q_value_is_sent(accept: str, media_type: str) -> None:
+    response = send_query(Harness(result=RESULT), headers={"Accept": accept})
+
+    assert (response.status, response.headers["content-type"].partition(";")[0]) == (
+        200,
+        media_type,
+    )
+    counts = {"x-row-count": "2", "x-truncated": "true"}
+    found = {name: response.headers[name] for name in counts if name in response.headers}
+    assert found == ({} if media_type == JSON else counts)
+
+
 UNUSUAL_NAMES = (
     "n",
     "",

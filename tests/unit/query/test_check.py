@@ -743,6 +743,7 @@ ERRORS: list[tuple[str, Body]] = [
     ("INVALID_AGGREGATE", {"query": {"selects": [select("path", "nope")]}}),
     ("INVALID_OPERATOR", {"query": {"filters": [where("path", "nope", "/")]}}),
     ("INVALID_COLUMN", {"query": {"groupBy": ["nope"]}}),
+    ("DUPLICATE_OUTPUT_NAME", {"query": {"groupBy": ["path", "path"]}}),
     ("INVALID_START_DATE", {"startDate": "nope"}),
     ("INVALID_END_DATE", {"endDate": "nope"}),
     ("INVALID_TIMEZONE", {"timezone": "nope"}),
@@ -751,6 +752,10 @@ ERRORS: list[tuple[str, Body]] = [
     ("INVALID_OFFSET", {"offset": "nope"}),
     ("INVALID_ORDER_BY", {"orderBy": [{"field": "nope"}]}),
     ("INVALID_FILL", {"fill": "nope"}),
+    ("INVALID_HAVING", {"having": "nope"}),
+    ("INVALID_TOP", {"top": "nope"}),
+    ("INVALID_COMPARE", {"compare": "nope"}),
+    ("INVALID_TOTALS", {"totals": "nope"}),
 ]
 
 
@@ -766,6 +771,46 @@ def test_the_first_of_two_errors_is_reported(
 ) -> None:
     body = changed(changed(query_body(), second[1]), first[1])
     assert rejection_of(body)[0] == first[0]
+
+
+CAUSES_OF_ROOT_SCALARS = {
+    "startDate": "INVALID_START_DATE",
+    "endDate": "INVALID_END_DATE",
+    "lastDays": "INVALID_LAST_DAYS",
+    "timezone": "INVALID_TIMEZONE",
+    "granularity": "INVALID_GRANULARITY",
+    "limit": "INVALID_LIMIT",
+    "offset": "INVALID_OFFSET",
+    "fill": "INVALID_FILL",
+    "top": "INVALID_TOP",
+    "others": "INVALID_TOP",
+    "totals": "INVALID_TOTALS",
+}
+
+
+@pytest.mark.parametrize("value", [[], [1], {}, {"a": 1}], ids=str)
+@pytest.mark.parametrize(("key", "code"), CAUSES_OF_ROOT_SCALARS.items())
+def test_array_or_object_for_a_scalar_of_the_root_has_the_cause_of_its_key(
+    key: str, code: str, value: Any
+) -> None:
+    body = {**query_body(group_by=["path"], granularity="daily"), key: value}
+    if key == "lastDays":
+        body = {**body, "startDate": None, "endDate": None}
+    assert rejection_of(body)[0] == code
+
+
+@pytest.mark.parametrize(
+    ("key", "code"),
+    [("startDate", "INVALID_START_DATE"), ("endDate", "INVALID_END_DATE")],
+)
+def test_missing_date_has_the_cause_of_its_key_in_the_order_of_the_checks(
+    key: str, code: str
+) -> None:
+    body = query_body(limit="nope", timezone="nope")
+    del body[key]
+    message = f"Invalid {key}: a date such as 2026-01-31 is required"
+    assert rejection_of(body) == (code, message)
+    assert rejection_of(changed(body, {"query": {"groupBy": ["nope"]}}))[0] == "INVALID_COLUMN"
 
 
 TWO_ALIASES = [select("*", "count", "x"), select("path", "uniq", "x")]

@@ -39,6 +39,45 @@ def test_column_is_listed_with_its_type_and_capabilities() -> None:
     }
 
 
+NUMBERS = {
+    "events": {
+        *("time_on_page", "scroll_depth", "interaction_count", "page_count", "load_time"),
+        *("dom_ready_time", "dom_interactive", "ttfb", "render_time", "value"),
+    },
+    "sessions": {"duration", "page_views", "event_count"},
+    "profiles": {"session_count", "event_count", "page_views"},
+    "errors": {"lineno", "colno"},
+    "performance": {"metric_value"},
+}
+DATETIMES = {
+    "events": {"time", "received_at"},
+    "sessions": {"start_time", "end_time"},
+    "profiles": {"first_seen", "last_seen"},
+    "errors": {"time"},
+    "performance": {"time"},
+}
+BOOLEANS = {
+    "events": {"is_bot"},
+    "sessions": {"is_bounce"},
+    "errors": {"is_bot"},
+    "performance": {"is_bot"},
+}
+
+
+def test_types_are_those_of_the_values_and_all_other_columns_are_texts() -> None:
+    typed: dict[str, dict[str, set[str]]] = {}
+    for table in query_schema()["tables"]:
+        for column in table["columns"]:
+            names = typed.setdefault(column["type"], {}).setdefault(table["name"], set())
+            names.add(column["name"])
+    assert {kind: columns for kind, columns in typed.items() if kind != "text"} == {
+        "number": NUMBERS,
+        "datetime": DATETIMES,
+        "boolean": BOOLEANS,
+        "json": {"events": {"properties.KEY"}},
+    }
+
+
 def test_only_events_have_properties() -> None:
     with_properties = [
         (table["name"], column)
