@@ -29,6 +29,10 @@ Timestamp = int | float | str
 """Epoch milliseconds, ISO 8601 or RFC 2822; the valid range is in `ingest.receive.timestamps`."""
 
 
+VISITOR_FIELDS = frozenset({"ip", "user_agent"})
+"""Fields that are used on requests with an API key. On others these are unknown keys."""
+
+
 class MetricName(Enum):
     """The web vitals."""
 
@@ -65,7 +69,7 @@ class CustomEvent(Struct, frozen=True, rename="camel", gc=False):
     profile_id: ProfileId | None = None
     path: UrlText | None = None
     url: UrlText | None = None
-    ip: Any = None  # used and validated only on requests with an API key
+    ip: Any = None  # one of `VISITOR_FIELDS`
     user_agent: Any = None
 
 
@@ -133,9 +137,9 @@ class Identification(Struct, frozen=True, kw_only=True, rename="camel", gc=False
     profile_id: Annotated[str, Meta(min_length=1, max_length=MAX_PROFILE_ID_LENGTH)]
     path: UrlText | None = None
     url: UrlText | None = None
-    traits: dict[str, Any] | None = None
     ip: Any = None
     user_agent: Any = None
+    traits: dict[str, Any] | None = None
 
 
 class WebVital(Struct, frozen=True, rename="camel", gc=False):

@@ -439,6 +439,59 @@ def test_field_errors_are_listed_in_field_order(
     )
 
 
+VISITOR_FIELDS = ("ip", "userAgent")
+EVENT_FIELDS = (
+    *("name", "properties", "anonymousId", "sessionId", "timestamp", "namespace", "source"),
+    *("websiteId", "eventId", "profileId", "path", "url", *VISITOR_FIELDS),
+)
+PAGE_FIELDS = (
+    *("title", "referrer", "language", "timezone", "screen_resolution", "viewport_size"),
+    *("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "time_on_page"),
+    *("scroll_depth", "interaction_count", "page_count", "load_time", "dom_ready_time"),
+    *("dom_interactive", "ttfb", "render_time", "value", "currency"),
+)
+NAMED_EVENT_FIELDS = (
+    *("anonymousId", "sessionId", "timestamp", "websiteId", "eventId", "profileId", "path", "url"),
+    *VISITOR_FIELDS,
+)
+FIELDS_IN_ORDER = {
+    TRACK: EVENT_FIELDS,
+    VITALS: (
+        *("timestamp", "path", "metricName", "metricValue", "anonymousId", "sessionId"),
+        *("websiteId", "eventId", "url", *VISITOR_FIELDS),
+    ),
+    ERRORS: (
+        *("timestamp", "path", "message", "filename", "lineno", "colno", "stack", "errorType"),
+        *("anonymousId", "sessionId", "websiteId", "eventId", "url", "level", *VISITOR_FIELDS),
+    ),
+    BATCH: (*EVENT_FIELDS, *PAGE_FIELDS),
+    PAGE: (*EVENT_FIELDS, *PAGE_FIELDS),
+    ENGAGEMENT: NAMED_EVENT_FIELDS,
+    IDENTIFY: (*NAMED_EVENT_FIELDS, "traits"),
+}
+
+
+@pytest.mark.parametrize("endpoint", IngestPath, ids=lambda endpoint: endpoint.value)
+def test_field_errors_are_in_the_order_of_the_documented_fields(endpoint: IngestPath) -> None:
+    fields = FIELDS_IN_ORDER[endpoint]
+    body = json.dumps({"unknown": "\0"} | dict.fromkeys(reversed(fields), "\0")).encode()
+
+    assert field_errors(endpoint, body, VISITOR_CHECKS) == tuple(
+        FieldError(0, field, INVALID_CHARACTER) for field in (*fields, "")
+    )
+
+
+@pytest.mark.parametrize("endpoint", IngestPath, ids=lambda endpoint: endpoint.value)
+def test_visitor_fields_are_unknown_keys_without_a_key(endpoint: IngestPath) -> None:
+    fields = FIELDS_IN_ORDER[endpoint]
+    body = json.dumps(dict.fromkeys(fields, "\0")).encode()
+
+    assert [field_error.field for field_error in field_errors(endpoint, body)] == [
+        *(field for field in fields if field not in VISITOR_FIELDS),
+        *[""] * len(VISITOR_FIELDS),
+    ]
+
+
 @pytest.mark.parametrize("deep_index", [0, 7, MAX_ITEMS - 1])
 @pytest.mark.parametrize(
     "deep",

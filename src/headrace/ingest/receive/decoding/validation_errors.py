@@ -26,6 +26,7 @@ from msgspec.inspect import (
 from headrace.base.errors import FieldError
 from headrace.ingest.receive.decoding.body_scan import MAX_NESTING, contains_nul, exceeds_depth
 from headrace.ingest.receive.decoding.timestamps import INVALID_TIMESTAMP
+from headrace.model.wire import VISITOR_FIELDS
 
 MAX_FIELD_ERRORS = 50
 """A client that breaks a rule usually breaks it in every item; more entries add nothing."""
@@ -120,13 +121,18 @@ def _item_errors(
     levels: int,
     checks: Mapping[str, Check],
 ) -> Iterator[tuple[str, str]]:
-    """Yield (field, message), and add the values that could be decoded to `values`."""
+    """Yield (field, message), and add the values that could be decoded to `values`.
+
+    Fields of a visitor that have no check are unknown keys.
+    """
     try:
         sent = _OBJECT.decode(raw)
     except DECODE_ERRORS:
         yield "", NOT_AN_OBJECT
         return
     for field in _fields_of(item):
+        if field.name in VISITOR_FIELDS and field.name not in checks:
+            continue
         value = bytes(sent.pop(field.wire_name, b"null"))
         try:
             _check_characters_and_depth(value, levels)
