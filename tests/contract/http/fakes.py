@@ -152,15 +152,18 @@ class FakeQueryService:
 
 
 class FakeTenancySource:
-    """Returns one snapshot, and another after a refresh."""
+    """Returns one snapshot, and another after a refresh, which raises `failure` if there is one."""
 
     def __init__(self, tenancy: TenancySnapshot) -> None:
         self.snapshot = self.newest = tenancy
+        self.failure: Exception | None = None
 
     def current(self) -> TenancySnapshot:
         return self.snapshot
 
     async def refreshed(self) -> TenancySnapshot:
+        if self.failure is not None:
+            raise self.failure
         self.snapshot = self.newest
         return self.snapshot
 

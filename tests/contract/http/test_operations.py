@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from headrace.base.errors import DurabilityUnknown, LogUnavailable, OperatorError
+from headrace.base.errors import (
+    DurabilityUnknown,
+    LogUnavailable,
+    OperatorError,
+    StoreAckTimeout,
+)
 from headrace.base.settings import Settings
 from headrace.ports.store import StoreStatus
 from tests.contract.http.fakes import (
@@ -203,9 +208,10 @@ def test_internal_error_cause_is_only_in_the_log() -> None:
     ]
 
 
-def test_unknown_durability_is_500() -> None:
+@pytest.mark.parametrize("error", [DurabilityUnknown, StoreAckTimeout])
+def test_unknown_durability_is_500(error: type[DurabilityUnknown | StoreAckTimeout]) -> None:
     harness = Harness()
-    harness.acceptor.outcome = DurabilityUnknown("Events cannot be written to disk: it is broken.")
+    harness.acceptor.outcome = error("Events cannot be written to disk: it is broken.")
 
     response = harness.call("POST", "/track", b"{}")
 

@@ -14,6 +14,7 @@ from arro3.io import read_ipc_stream
 from starlette.types import Message
 
 from headrace.base.errors import (
+    DirectoryUnavailable,
     InvalidQuery,
     QueryErrorCode,
     QueryTimedOut,
@@ -229,6 +230,31 @@ def test_new_key_and_website_are_found_after_one_refresh() -> None:
     harness.tenancy.snapshot = type(make_tenancy())(0, {}, {}, {})
 
     assert send_query(harness).status == 200
+
+
+@pytest.mark.parametrize(
+    ("website", "key", "status"),
+    [
+        pytest.param(PRIVATE, READER_KEY, 200, id="known key and website"),
+        pytest.param(PUBLIC, None, 200, id="known public website"),
+        pytest.param(PRIVATE, WRITER_KEY, 403, id="known key without the scope"),
+        pytest.param(PRIVATE, "hr_unknown", 503, id="unknown key"),
+        pytest.param("web_x", READER_KEY, 503, id="unknown website"),
+        pytest.param("web_x", None, 503, id="unknown website without a key"),
+    ],
+)
+def test_what_is_unknown_is_503_while_the_directory_cannot_be_read(
+    website: str, key: str | None, status: int
+) -> None:
+    harness = Harness()
+    harness.tenancy.failure = DirectoryUnavailable("the directory cannot be read")
+
+    response = send_query(harness, website, key)
+
+    assert response.status == status
+    if status == 503:
+        assert response.json == query_error("Service unavailable", "UNAVAILABLE")
+        assert response.headers["retry-after"] == "5"
 
 
 COUNTED: dict[str, tuple[dict[str, Any], int]] = {

@@ -332,6 +332,30 @@ def test_property_is_grouped_by_its_json_value(
         assert query_rows(tables, body) == [{"n": len(values)}]
 
 
+CLOSE_NUMBERS = (2**53, 2**53 + 1, 2**53 + 2)
+"""The first two are one double."""
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "found"),
+    [
+        ("eq", 2**53 + 1, [2**53 + 1]),
+        ("ne", 2**53, [2**53 + 1, 2**53 + 2]),
+        ("in", [2**53 + 1], [2**53 + 1]),
+        ("gt", 2**53, [2**53 + 2]),
+        ("gte", 2**53 + 1, [2**53, 2**53 + 1, 2**53 + 2]),
+        ("lt", 2**53 + 1, []),
+        ("lte", 2**53, [2**53, 2**53 + 1]),
+    ],
+)
+def test_long_numbers_of_properties_are_equal_by_digits_and_ordered_as_doubles(
+    tables: Tables, operator: str, value: Any, found: list[int]
+) -> None:
+    tables.insert(EVENTS, [event(properties={"k": number}) for number in CLOSE_NUMBERS])
+    body = query_body(filters=[where("properties.k", operator, value)], group_by=["properties.k"])
+    assert sorted(row["properties.k"] for row in query_rows(tables, body)) == found
+
+
 def test_values_of_different_types_are_groups_of_their_own(tables: Tables) -> None:
     values = [5, "5", 10**25, str(10**25), True, "true", None, [5], "[5]", {"a": 1}]
     tables.insert(EVENTS, [event(properties={"k": value}) for value in values])

@@ -184,6 +184,21 @@ REJECTED: dict[str, tuple[Credentials, list[str | None], type[ClientError]]] = {
         [None],
         WebsiteMissingOrganization,
     ),
+    "website without an organization with a key that is limited to others": (
+        Credentials(api_key=LIMITED_KEY, website_id="orphan"),
+        [None],
+        WebsiteMissingOrganization,
+    ),
+    "website without an organization with a key of another organization": (
+        Credentials(api_key=FOREIGN_KEY, website_id="orphan"),
+        [None],
+        WebsiteMissingOrganization,
+    ),
+    "website of an item without an organization with a key": (
+        Credentials(api_key=LIMITED_KEY),
+        ["orphan"],
+        WebsiteMissingOrganization,
+    ),
     "another website before another origin": (
         Credentials(website_id="guarded", origin="https://evil.example"),
         ["shop"],

@@ -15,6 +15,7 @@ from headrace.adapters.sqlite.idempotency import SqliteIdempotencyStore
 from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from headrace.base.errors import (
     ClientError,
+    DirectoryUnavailable,
     FieldError,
     InvalidApiKey,
     InvalidBody,
@@ -528,6 +529,28 @@ async def test_new_key_and_website_work_immediately(
 
     assert await harness.take(**call) == AcceptResult(1)
     assert source.refreshes == 1
+
+
+class UnreadableTenancySource(FakeTenancySource):
+    """A `TenancySource` whose directory cannot be read any more."""
+
+    async def refreshed(self) -> TenancySnapshot:
+        raise DirectoryUnavailable("the directory cannot be read")
+
+
+async def test_what_is_unknown_is_unavailable_while_the_directory_cannot_be_read(
+    idempotency_store: SqliteIdempotencyStore, clock: FixedClock, nowait: bool
+) -> None:
+    source = UnreadableTenancySource(TENANCY)
+    harness = Harness(idempotency_store, clock, source=source, nowait=nowait)
+
+    assert await harness.take(website_id="shop") == AcceptResult(1)
+    assert await harness.take(api_key=LIMITED_KEY) == AcceptResult(1)
+    calls: tuple[dict[str, Any], ...] = ({"api_key": "hr_unknown"}, {"website_id": "nowhere"})
+    for call in calls:
+        with pytest.raises(DirectoryUnavailable):
+            await harness.take(**call)
+    assert len(harness.records()) == 2
 
 
 async def test_known_key_and_website_need_no_refresh(harness: Harness) -> None:
