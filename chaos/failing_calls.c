@@ -1,6 +1,7 @@
 /* Makes system calls of one process on some files fail: preloaded, see failing_calls.py.
    The file that CHAOS_FAILING_CALLS names has one rule, "PID CALL ERRNO TEXT": the calls "read" or
-   "write" of that process on files whose path contains the text fail. Without the file none fail. */
+   "write" of that process, or of all if PID is 0, on files whose path contains the text fail.
+   Without the file none fail. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,7 +24,7 @@ static int error_of(const char *call, int file) {
   rule[size > 0 ? size : 0] = 0;
   errno = saved;
   if (sscanf(rule, "%d %15s %d %127s", &pid, wanted, &error, text) != 4) return 0;
-  if (pid != getpid() || strcmp(wanted, call)) return 0;
+  if ((pid && pid != getpid()) || strcmp(wanted, call)) return 0;
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
   size = readlink(link, path, sizeof path - 1);
   errno = saved;

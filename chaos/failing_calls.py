@@ -24,7 +24,10 @@ class FailingCalls:
 
     @contextmanager
     def failing(self, pid: int, call: str, error: int, text: str) -> Generator[None]:
-        """Fail `read` or `write` of a process with an errno on files whose path has a text."""
+        """Fail `read` or `write` of a process with an errno on files whose path has a text.
+
+        0 is every process.
+        """
         unfinished = self._rule.with_suffix(".unfinished")
         unfinished.write_text(f"{pid} {call} {error} {text}")
         unfinished.rename(self._rule)

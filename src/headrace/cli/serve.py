@@ -31,7 +31,7 @@ from headrace.cli.process.supervisor import (
     ProcessSpec,
     Supervisor,
 )
-from headrace.wiring.data import create_data_dir, locked_for_service
+from headrace.wiring.data import ServiceRuntime, create_data_dir, locked_for_service
 from headrace.wiring.store import check_configured_files
 
 _BACKLOG = 2048
@@ -41,6 +41,8 @@ _ENGINE_GRACE_S = 3.0
 
 Killing the engine loses nothing: events that are not stored yet are in the log.
 """
+
+_PUBLISH_INTERVAL_S = 1.0
 
 
 @click.command("serve")
@@ -135,11 +137,13 @@ def _run_child(
         sys.exit(EXIT_OPERATOR_ERROR)
 
 
-async def _supervise(settings: Settings, listening_socket: socket.socket, runtime: Path) -> bool:
-    metrics_directory = runtime / "metrics"
+async def _supervise(
+    settings: Settings, listening_socket: socket.socket, runtime: ServiceRuntime
+) -> bool:
+    metrics_directory = runtime.directory / "metrics"
     metrics_directory.mkdir()
     supervisor = Supervisor(
-        _process_specs(settings, listening_socket.fileno(), runtime),
+        _process_specs(settings, listening_socket.fileno(), runtime.directory),
         environment={
             **os.environ,
             **settings_environment(settings),
@@ -158,10 +162,25 @@ async def _supervise(settings: Settings, listening_socket: socket.socket, runtim
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     announcement = asyncio.create_task(_announce(settings, host, port, supervisor))
+    publishing = asyncio.create_task(_publish(runtime))
     try:
         return await supervisor.run()
     finally:
         announcement.cancel()
+        publishing.cancel()
+
+
+async def _publish(runtime: ServiceRuntime) -> None:
+    """Publish the runtime directory, as soon as the disk has space for that.
+
+    Until then commands look for the socket of an earlier service.
+    """
+    if runtime.publish():
+        return
+    get_logger().warning("runtime_directory_not_published")
+    while not await asyncio.to_thread(runtime.publish):  # noqa: ASYNC110 - space is no event
+        await asyncio.sleep(_PUBLISH_INTERVAL_S)
+    get_logger().info("runtime_directory_published")
 
 
 def _process_specs(settings: Settings, descriptor: int, runtime: Path) -> list[ProcessSpec]:

@@ -1,8 +1,11 @@
 """Locks a data directory and migrates its format before a service or a command uses it."""
 
 import contextlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from headrace.adapters.data_dir.access import restrict_access
 from headrace.adapters.data_dir.files import create_private_directory
@@ -21,11 +24,22 @@ from headrace.base.settings import Settings, data_path
 from headrace.wiring.store_address import clickhouse_address
 
 
+class ServiceRuntime(Struct, frozen=True):
+    """The directory for a service's socket and metrics.
+
+    `publish` writes its path to where commands look for it, and returns whether that succeeded.
+    Blocking; safe to repeat.
+    """
+
+    directory: Path
+    publish: Callable[[], bool]
+
+
 @contextlib.contextmanager
-def locked_for_service(settings: Settings) -> Generator[Path]:
+def locked_for_service(settings: Settings) -> Generator[ServiceRuntime]:
     """Lock the data directory for a service, and migrate it to the newest format.
 
-    Yields the directory for the service's socket and metrics. Raises `OperatorError` when another
+    Yields the runtime directory, which is not published yet. Raises `OperatorError` when another
     process has the lock, a newer version wrote the directory, or its rows were migrated away.
     """
     root = data_path(settings)
@@ -36,8 +50,7 @@ def locked_for_service(settings: Settings) -> Generator[Path]:
         separate_sqlite_files(root)
         migrate_data_dir(root)
         with runtime_directory(root) as runtime:
-            publish_runtime_dir(runtime)
-            yield runtime
+            yield ServiceRuntime(runtime, partial(publish_runtime_dir, runtime))
 
 
 @contextlib.contextmanager

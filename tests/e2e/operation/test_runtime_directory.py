@@ -1,5 +1,6 @@
 """Services leave nothing in the temporary directory, however they end."""
 
+import errno
 import os
 import signal
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from chaos.failing_calls import prepare_failing_calls
 from testing.service import wait_until
 from tests.e2e.conftest import ServiceMaker
 
@@ -47,3 +49,26 @@ def test_two_services_are_independent(dedicated_service: ServiceMaker, temporary
         service.post(f"/track?website_id={website}", [{"name": "signup"}] * number)
         assert service.count(website, "events") == number
     assert len(list(temporary.iterdir())) == 2
+
+
+def test_commands_find_a_service_that_started_on_a_full_disk_once_there_is_space(
+    dedicated_service: ServiceMaker, tmp_path: Path
+) -> None:
+    """A file system that copies on write, as btrfs does, overwrites nothing while it is full."""
+    calls = prepare_failing_calls(tmp_path)
+    if calls is None:
+        pytest.skip("there is no C compiler")
+    service = dedicated_service(settings=calls.environment).start()
+    website = service.website()
+    service.kill()
+    lock = service.data / "lock"
+    before = lock.read_text()
+
+    with calls.failing(0, "write", errno.ENOSPC, str(lock)):
+        service.start()
+        assert lock.read_text() == before
+    wait_until(lambda: lock.read_text() != before, "the lock file has the service's directory")
+    service.post(f"/track?website_id={website}", {"name": "signup"})
+
+    stored = {(row["website"], row["table"]): row["rows"] for row in service.command("storage")}
+    assert stored[website, "events"] == 1

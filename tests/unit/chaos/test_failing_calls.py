@@ -49,9 +49,12 @@ def test_only_the_calls_of_the_rule_fail_and_only_meanwhile(tmp_path: Path) -> N
             others = result("read")
         with calls.failing(process.pid, "read", errno.EIO, ".sqlite"):
             others += result("read")
+        with calls.failing(0, "read", errno.EIO, ".segment"):
+            of_all = result("read")
         process.kill()
 
     assert before == "b'old'"
     assert reading == [str(errno.EIO), "3"]
     assert writing == ["b'new'", str(errno.ENOSPC)]
     assert others == "b'new'" * 2
+    assert of_all == str(errno.EIO)

@@ -27,7 +27,8 @@ class LockOwner(Struct, frozen=True):
     has_store: bool = True
 
 
-PublishRuntimeDir = Callable[[Path], None]
+PublishRuntimeDir = Callable[[Path], bool]
+"""Writes the runtime directory of a service into the lock file; returns whether that succeeded."""
 
 
 class DataDirLocked(OperatorError):
@@ -45,7 +46,8 @@ def lock_data_dir(
 ) -> Generator[PublishRuntimeDir]:
     """Lock a data directory. Raises `DataDirLocked`, without waiting, when another process has it.
 
-    Yields the function with which a service publishes its runtime directory and `has_store`.
+    Yields the function with which a service publishes its runtime directory and `has_store`. Where
+    the disk is full, the lock file names an earlier owner until that function has succeeded.
     """
     try:
         create_file_durably(lock := DataDirPaths(root).lock)
@@ -69,12 +71,18 @@ def _lock(descriptor: int, root: Path) -> None:
         raise DataDirLocked(root, _read_owner(DataDirPaths(root).lock)) from error
 
 
-def _write_owner(descriptor: int, owner: LockOwner) -> None:
-    """Write the owner, on a best effort: a service also starts on a full disk."""
-    with contextlib.suppress(OSError):
-        content = msgspec.json.encode(owner)
-        os.pwrite(descriptor, content, 0)
+def _write_owner(descriptor: int, owner: LockOwner) -> bool:
+    """Write the owner; return whether that succeeded: a service also starts on a full disk.
+
+    A file system that copies on write, such as btrfs, cannot even overwrite a file then.
+    """
+    content = msgspec.json.encode(owner)
+    try:
+        written = os.pwrite(descriptor, content, 0)
         os.ftruncate(descriptor, len(content))
+    except OSError:
+        return False
+    return written == len(content)
 
 
 def _read_owner(path: Path) -> LockOwner:

@@ -1,7 +1,9 @@
 """The format of a data directory is checked before any other file in it is used."""
 
+import contextlib
 import json
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -132,6 +134,37 @@ def test_locked_directory_names_the_lock_owner(tmp_path: Path) -> None:
         f"the data directory {tmp_path} is in use by another Headrace service"
     )
     assert rejection.value.owner == LockOwner(SERVE_COMMAND, "/run/x")
+
+
+@contextlib.contextmanager
+def unwritable_files() -> Generator[None]:
+    """Let no file of this process be written, as on a full disk that overwrites nothing."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def owner_of(root: Path) -> LockOwner:
+    with pytest.raises(DataDirLocked) as rejection, lock_data_dir(root, "headrace verify"):
+        pass
+    return rejection.value.owner
+
+
+def test_runtime_directory_is_published_as_soon_as_the_lock_file_can_be_written(
+    tmp_path: Path,
+) -> None:
+    with lock_data_dir(tmp_path, SERVE_COMMAND) as publish_runtime_dir:
+        assert publish_runtime_dir(Path("/run/earlier"))
+    with contextlib.ExitStack() as stack:
+        with unwritable_files():
+            publish_runtime_dir = stack.enter_context(lock_data_dir(tmp_path, SERVE_COMMAND))
+            assert not publish_runtime_dir(Path("/run/x"))
+        assert owner_of(tmp_path) == LockOwner(SERVE_COMMAND, "/run/earlier")
+        assert publish_runtime_dir(Path("/run/x"))
+        assert owner_of(tmp_path) == LockOwner(SERVE_COMMAND, "/run/x")
 
 
 def test_released_directory_can_be_locked_again(tmp_path: Path) -> None:
