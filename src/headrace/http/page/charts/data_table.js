@@ -12,7 +12,7 @@ export function DataTable({ columns, rows, caption, totals }) {
     <table class="data"><caption class="hidden">${caption}</caption>
       <thead><tr>${columns.map(({ key, label, isNumber }) => html`<th key=${key} scope="col" class=${isNumber ? "number" : ""}><bdi>${label}</bdi></th>`)}</tr></thead>
       <tbody>${rows.map((row, index) => html`<tr key=${index}>${columns.map((column) => html`<${Cell} key=${column.key} column=${column} value=${row[column.key]} highest=${highest[column.key]} />`)}</tr>`)}</tbody>
-      ${totals && html`<tfoot><tr>${columns.map((column, index) => html`<td key=${column.key} class=${column.isNumber ? "number" : ""}>${column.isNumber ? exactNumber(totals[column.key]) : index === 0 ? "All rows" : ""}</td>`)}</tr></tfoot>`}
+      ${totals && html`<tfoot><tr>${columns.map((column, index) => html`<td key=${column.key} class=${column.isNumber ? "number" : ""}>${column.isNumber ? (column.format ?? exactNumber)(totals[column.key]) : index === 0 ? "All rows" : ""}</td>`)}</tr></tfoot>`}
     </table></div>`;
 }
 

@@ -60,6 +60,13 @@ export function countryName(code) {
   return /^[A-Z]{2}$/.test(code) ? (REGIONS.of(code) ?? code) : code;
 }
 
+/** A value that rows are grouped by, in words. @param {string} column @param {any} value */
+export function valueName(column, value) {
+  if (value == null) return "(not set)";
+  if (value === "") return "(empty)";
+  return column === "country" ? countryName(String(value)) : String(value);
+}
+
 /** A referrer without what all have. @param {string} url */
 export function referrerName(url) {
   return url.replace(/^https?:\/\/(www\.)?/, "").replace(/\/$/, "");
@@ -90,6 +97,12 @@ export function rangeName({ startDate, endDate }) {
 export function datetime(iso, timezone) {
   if (!iso) return NOTHING;
   return dayFirst({ timeZone: timezone, dateStyle: "medium", timeStyle: "medium" }).format(Date.parse(iso));
+}
+
+/** A number as `format` has it, or a datetime of an answer. @param {any} value @param {string} timezone @param {(value: number) => string} format */
+export function valueText(value, timezone, format) {
+  if (value == null) return NOTHING;
+  return typeof value === "number" ? format(value) : datetime(value, timezone);
 }
 
 /** How long ago. @param {string} iso @param {number} [now] */

@@ -10,7 +10,7 @@ import { Choice } from "../controls/word.js";
 import { useSchema } from "../controls/schema.js";
 import { html } from "../html.js";
 import { columnWords } from "../state/filters.js";
-import { duration, exactNumber, percent, shortNumber } from "../state/format.js";
+import { duration, exactNumber, percent, shortNumber, valueName } from "../state/format.js";
 import { withAt } from "../state/query_body.js";
 import { rowsByValue } from "../state/rows.js";
 import { PAGE_VIEW } from "../state/standard_types.js";
@@ -77,7 +77,7 @@ function StepEditor({ step, number, columns, onChange, onRemove }) {
 function Steps({ rows, group }) {
   const groups = rowsByValue(rows, group ?? "");
   return html`${[...groups].slice(0, MAX_GROUPS).map(([value, steps]) => html`<div key=${String(value)} class="funnel">
-    ${group && html`<h2><bdi>${value == null ? "not set" : value === "" ? "empty" : String(value)}</bdi></h2>`}
+    ${group && html`<h2><bdi>${valueName(group, value)}</bdi></h2>`}
     <ol>${steps.map((row, index) => html`<li key=${row["step"]}>
       <span class="name"><b>${row["step"]}</b> <bdi>${row["name"] ?? `Step ${row["step"]}`}</bdi></span>
       <span class="track"><i style=${{ width: `${100 * (row["rate"] ?? 0)}%` }}></i><span>${percent(row["rate"])}</span></span>

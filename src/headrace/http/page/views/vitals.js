@@ -9,7 +9,7 @@ import { useLoad } from "../controls/load.js";
 import { Empty, Failure, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { html } from "../html.js";
-import { bucketName, bucketTime, countryName, exactNumber, percent } from "../state/format.js";
+import { bucketName, bucketTime, exactNumber, percent, valueName } from "../state/format.js";
 import { ratingOf, RATING_WORDS, VITALS, vitalValue } from "../state/vitals.js";
 import { useState } from "../vendor/hooks.js";
 
@@ -67,7 +67,7 @@ function Details({ metric }) {
     const rating = ratingOf(metric, value);
     return html`${rating && html`<em class=${`rating ${rating}`}>${RATING_WORDS[rating]}</em>`} ${vitalValue(metric, value)}`;
   };
-  const name = (/** @type {any} */ value) => html`<button type="button" class="link" onClick=${() => navigate({ filters: [...page.value.filters, { field: dimension, operator: "eq", value }] })}>${dimension === "country" ? countryName(value) : value || "(empty)"}</button>`;
+  const name = (/** @type {any} */ value) => html`<button type="button" class="link" onClick=${() => navigate({ filters: [...page.value.filters, { field: dimension, operator: "eq", value }] })}>${valueName(dimension, value)}</button>`;
   const share = { isNumber: true, format: percent };
   return html`
     <section class="card lead">

@@ -4,7 +4,7 @@ import { DataTable } from "../../charts/data_table.js";
 import { TimeSeries } from "../../charts/timeseries.js";
 import { Empty } from "../../controls/messages.js";
 import { html } from "../../html.js";
-import { bucketName, bucketTime, countryName, datetime, exactNumber, shortNumber } from "../../state/format.js";
+import { bucketName, bucketTime, countryName, datetime, exactNumber, shortNumber, valueName, valueText } from "../../state/format.js";
 import { outputColumns } from "../../state/query_body.js";
 
 /** @typedef {import("../../api/queries.js").CustomBody} CustomBody */
@@ -92,40 +92,43 @@ function Bars({ body, answer }) {
   const value = String(values[0]);
   const rows = answer.data.slice(0, MAX_BARS);
   const highest = Math.max(1e-12, ...rows.map((row) => numberOf(row[value]) ?? 0));
+  const shown = shownIn(body);
   return html`<ol class="ranked tall">${rows.map((row, index) => html`<li key=${index}><div>
       <i style=${{ width: `${(100 * Math.max(0, numberOf(row[value]) ?? 0)) / highest}%` }}></i><bdi>${groupName(row, groups)}</bdi>
-      ${row["previous"] !== undefined && html`<small title=${exactNumber(row["previous"]?.[value])}>${row["previous"] === null ? "new" : `was ${shortNumber(row["previous"][value])}`}</small>`}<b title=${exactNumber(row[value])}>${typeof row[value] === "number" ? shortNumber(row[value]) : String(row[value] ?? "–")}</b></div></li>`)}</ol>
+      ${row["previous"] !== undefined && html`<small title=${shown(row["previous"]?.[value], exactNumber)}>${row["previous"] === null ? "new" : `was ${shown(row["previous"][value], shortNumber)}`}</small>`}<b title=${shown(row[value], exactNumber)}>${shown(row[value], shortNumber)}</b></div></li>`)}</ol>
     ${answer.data.length > MAX_BARS && html`<p class="faint note">The first ${MAX_BARS} of ${exactNumber(answer.data.length)} rows. The table has all.</p>`}`;
 }
 
 /** @param {{body: CustomBody, answer: Answer}} props */
 function Numbers({ body, answer }) {
   const row = answer.data[0] ?? {};
+  const shown = shownIn(body);
   return html`<div class="numbers">${outputColumns(body).values.map((name) => html`<div key=${name}><span class="name"><bdi>${name}</bdi></span>
-    <b title=${String(row[name])}>${typeof row[name] === "number" ? shortNumber(row[name]) : String(row[name] ?? "–")}</b>
-    ${row["previous"] !== undefined && html`<small class="faint" title=${exactNumber(row["previous"]?.[name])}>was ${shortNumber(row["previous"]?.[name])}</small>`}</div>`)}</div>`;
+    <b title=${String(row[name])} class=${typeof row[name] === "string" ? "text" : ""}>${shown(row[name], shortNumber)}</b>
+    ${row["previous"] !== undefined && html`<small class="faint" title=${shown(row["previous"]?.[name], exactNumber)}>was ${shown(row["previous"]?.[name], shortNumber)}</small>`}</div>`)}</div>`;
+}
+
+/** How values are written: datetimes in the zone of the query. @param {CustomBody} body */
+function shownIn({ timezone = "UTC" }) {
+  return (/** @type {any} */ value, /** @type {(value: number) => string} */ format) => valueText(value, timezone, format);
 }
 
 /** @param {{body: CustomBody, answer: Answer}} props */
 function Table({ body, answer }) {
   const { date, groups, values } = outputColumns(body);
   const bucket = body.granularity ?? "daily";
+  const shown = shownIn(body);
+  const valueCell = (/** @type {any} */ value) => shown(value, exactNumber);
   const columns = [
     ...date.map((key) => ({ key, label: "date", format: (/** @type {string} */ value) => bucketName(value, bucket) })),
     ...groups.map((key) => ({ key, label: key, ...(key === "country" && { format: countryCell }) })),
-    ...values.map((key) => ({ key, label: key, isNumber: true, hasBar: true })),
-    ...(body.compare ? values.map((key) => ({ key: `previous.${key}`, label: `${key} before`, isNumber: true, format: previousCell })) : []),
+    ...values.map((key) => ({ key, label: key, isNumber: true, hasBar: true, format: valueCell })),
+    ...(body.compare ? values.map((key) => ({ key: `previous.${key}`, label: `${key} before`, isNumber: true, format: valueCell })) : []),
   ];
   const flat = (/** @type {Row} */ row) => ({ ...row, ...Object.fromEntries(values.map((key) => [`previous.${key}`, row["previous"]?.[key]])) });
   const others = (answer.others ?? []).map((row) => ({ ...row, ...Object.fromEntries(groups.map((key) => [key, OTHERS])) }));
   const rows = [...answer.data, ...others].map(flat);
   return html`<${DataTable} caption="Answer" columns=${columns} rows=${rows} totals=${answer.totals && flat(answer.totals)} />`;
-}
-
-/** A group that was not there before has no row to compare with. @param {any} value */
-function previousCell(value) {
-  if (value == null) return "–";
-  return typeof value === "number" ? exactNumber(value) : String(value);
 }
 
 /** @param {string | null} code */
@@ -148,12 +151,7 @@ function Truth({ body, meta }) {
 
 /** @param {Row} row @param {string[]} groups */
 function groupName(row, groups) {
-  return groups.map((column) => (row[column] == null ? "not set" : row[column] === "" ? "empty" : valueWords(column, row[column]))).join(" · ");
-}
-
-/** @param {string} column @param {any} value */
-function valueWords(column, value) {
-  return column === "country" ? countryName(String(value)) : String(value);
+  return groups.map((column) => valueName(column, row[column])).join(" · ");
 }
 
 /** @param {any} value @returns {number | null} */
