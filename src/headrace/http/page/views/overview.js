@@ -11,7 +11,7 @@ import { Failure, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { html } from "../html.js";
 import { hasBegun, todayIn } from "../state/dates.js";
-import { bucketName, bucketTime, countryName, duration, exactNumber, percent, referrerName, shortNumber } from "../state/format.js";
+import { bucketName, bucketTime, countryName, duration, exactNumber, NOTHING, percent, referrerName, shortNumber } from "../state/format.js";
 import { splitOpen } from "../state/rows.js";
 import { breakdownQuery } from "../state/standard_types.js";
 import { useEffect, useState } from "../vendor/hooks.js";
@@ -24,8 +24,8 @@ const METRICS = {
   visitors: { name: "Visitors", shown: shortNumber, exact: exactNumber },
   pageViews: { name: "Page views", shown: shortNumber, exact: exactNumber },
   sessions: { name: "Sessions", shown: shortNumber, exact: exactNumber },
-  bounceRate: { name: "Bounce rate", shown: percent, exact: (value) => `${exactNumber(value == null ? null : value * 100)} %`, isBetterLow: true },
-  medianDuration: { name: "Median session", shown: duration, exact: (value) => `${exactNumber(value)} s` },
+  bounceRate: { name: "Bounce rate", shown: percent, exact: (value) => (value == null ? NOTHING : `${exactNumber(value * 100)} %`), isBetterLow: true },
+  medianDuration: { name: "Median session", shown: duration, exact: (value) => (value == null ? NOTHING : `${exactNumber(value)} s`) },
 };
 
 const CARDS = [
