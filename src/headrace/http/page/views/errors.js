@@ -47,11 +47,11 @@ function Groups({ column }) {
   const texts = useQuery({ query: { table: "errors", selects: [COUNT], groupBy: [...new Set([column, "error_type", "message"])], filters }, limit: 1000 });
   const series = useQuery({ query: { table: "errors", selects: [COUNT], groupBy: [column], filters }, granularity: granularity.value, fill: true, top: Math.max(1, Math.min(MAX_GROUPS, Math.floor(MAX_ROWS / bucketCount(bounds.value, granularity.value)))), limit: MAX_ROWS });
   if (groups.error != null) return html`<${Failure} error=${groups.error} onRetry=${groups.reload} />`;
-  if (!groups.value) return html`<section class="card"><${Skeleton} lines=${9} /></section>`;
+  if (!groups.value || (!texts.value && texts.error == null)) return html`<section class="card"><${Skeleton} lines=${9} /></section>`;
   if (groups.value.data.length === 0) return html`<section class="card"><${Empty} title="No errors in this range">Nothing was reported, which is what one hopes for.<//></section>`;
   const described = firstByValue(texts.value?.data ?? [], column);
   const lines = rowsByValue(series.value?.data ?? [], column);
-  return html`<section class=${`card ${groups.isLoading ? "stale" : ""}`}><ul class="error-groups">
+  return html`<section class=${`card ${groups.isLoading ? "stale" : ""}`} aria-busy=${groups.isLoading || series.isLoading}><ul class="error-groups">
     <li class="head"><span>Error</span><span>Over time</span><span class="number">Errors</span><span class="number">Visitors</span><span class="number">Sessions</span><span class="number">Browsers</span><span>Seen</span></li>
     ${groups.value.data.map((row) => html`<li key=${row[column]}><a href=${viewUrl("errors", String(row[column]))}>
       <${Title} row=${described.get(row[column]) ?? { message: row["message"] ?? row[column] }} />
@@ -91,14 +91,20 @@ function Group({ column, id }) {
           names: (/** @type {number} */ index) => bucketName(points[index]?.["date"], granularity.value), format: exactNumber, axisFormat: shortNumber }} /></section>
     <div class="cards two">
       <div class="column">
-        <section class="card"><h2 class="pad">Stacks</h2>${(stacks.value?.data ?? []).map((row) => html`<details key=${row["stack"]} open=${true}><summary>${counted(row["errors"], "time", "times")}</summary><pre tabindex="0">${row["stack"] || "No stack was sent"}</pre></details>`)}</section>
-        <section class="card"><h2 class="pad">What sessions did before</h2>${(sessions.value?.data ?? []).filter((row) => row["session_id"]).map((row) => html`<${Before} key=${row["session_id"]} session=${row["session_id"]} last=${row["last"]} />`)}</section>
+        <section class="card"><h2 class="pad">Stacks</h2><${Waiting} load=${stacks} />${(stacks.value?.data ?? []).map((row) => html`<details key=${row["stack"]} open=${true}><summary>${counted(row["errors"], "time", "times")}</summary><pre tabindex="0">${row["stack"] || "No stack was sent"}</pre></details>`)}</section>
+        <section class="card"><h2 class="pad">What sessions did before</h2><${Waiting} load=${sessions} />${(sessions.value?.data ?? []).filter((row) => row["session_id"]).map((row) => html`<${Before} key=${row["session_id"]} session=${row["session_id"]} last=${row["last"]} />`)}</section>
       </div>
       <div class="column">
-        <section class="card"><h2 class="pad">Where</h2><${DataTable} caption="Where it happened" rows=${places.value?.data ?? []} columns=${[{ key: "path", label: "Page" }, { key: "browser_name", label: "Browser" }, { key: "os_name", label: "System" }, { key: "errors", label: "Errors", isNumber: true, hasBar: true }]} /></section>
+        <section class="card"><h2 class="pad">Where</h2><${Waiting} load=${places} />${places.value && html`<${DataTable} caption="Where it happened" rows=${places.value.data} columns=${[{ key: "path", label: "Page" }, { key: "browser_name", label: "Browser" }, { key: "os_name", label: "System" }, { key: "errors", label: "Errors", isNumber: true, hasBar: true }]} />`}</section>
         ${rows.length > 1 && html`<section class="card"><h2 class="pad">Messages</h2><${DataTable} caption="Messages" rows=${rows} columns=${[{ key: "message", label: "Message" }, { key: "errors", label: "Errors", isNumber: true, hasBar: true }]} /></section>`}
       </div>
     </div>`;
+}
+
+/** What stands for rows until they are there. @param {{load: {value?: unknown, error?: unknown, reload: () => void}}} props */
+function Waiting({ load: { value, error, reload } }) {
+  if (error != null) return html`<${Failure} error=${error} onRetry=${reload} />`;
+  return value ? null : html`<${Skeleton} lines=${3} />`;
 }
 
 /** The last events of a session before an error; asked when it is opened. @param {{session: string, last: string}} props */
