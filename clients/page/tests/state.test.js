@@ -183,6 +183,12 @@ test("dates have the day first and months of three letters", () => {
   assert.deepEqual([0, 0.004, 0.5, 1].map(format.percent), ["0%", "0.4%", "50.0%", "100%"]);
 });
 
+test("a filter names countries, and says what is empty", () => {
+  const words = (/** @type {import("../../../src/headrace/http/page/state/filters.js").FilterItem} */ item) => filters.filterSentence(item);
+  assert.equal(words({ field: "country", operator: "in", value: ["DE", "US", ""] }), "Country is one of Germany, United States, (empty)");
+  assert.equal(words({ or: [{ field: "path", operator: "eq", value: "DE" }, { field: "country", operator: "is_set" }] }), "Page is DE or Country is set");
+});
+
 test("an erasure names one subject, and a value of the chosen type", () => {
   const chosen = (/** @type {object} */ changes) => ({ ...erasures.emptySelection(), ...changes });
   const property = { selector: "property", key: "plan" };

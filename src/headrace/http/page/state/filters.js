@@ -1,5 +1,7 @@
 /** Filters of a query: what they say, and on which tables they have a meaning. Pure. */
 
+import { valueName } from "./format.js";
+
 /** @typedef {string | number | boolean} Scalar */
 /** @typedef {{field: string, operator: string, value?: Scalar | Scalar[] | null}} Filter */
 /** @typedef {Filter | {or: FilterItem[]} | {and: FilterItem[]}} FilterItem */
@@ -75,14 +77,9 @@ export function toggled(items, item) {
 export function filterSentence(item) {
   if ("or" in item) return item.or.map(filterSentence).join(" or ");
   if ("and" in item) return item.and.map(filterSentence).join(" and ");
-  const value = Array.isArray(item.value) ? item.value.map(shown).join(", ") : shown(item.value);
+  const value = [item.value].flat().map((one) => valueName(item.field, one)).join(", ");
   const words = OPERATOR_WORDS[item.operator] ?? item.operator;
   return `${columnWords(item.field)} ${words}${item.value == null ? "" : ` ${value}`}`;
-}
-
-/** @param {unknown} value */
-function shown(value) {
-  return value === "" ? "(empty)" : String(value);
 }
 
 /** @param {unknown} value @returns {value is FilterItem} */
