@@ -159,6 +159,14 @@ def test_chart_has_a_table_of_the_same_values(
     assert page.problems() == []
 
 
+def test_funnel_that_nobody_began_says_so(page: Page) -> None:
+    page.open("funnels", **{"from": "2020-01-01", "to": "2020-01-07"})
+    said = page.until("document.querySelector('.answer .empty strong')?.textContent")
+
+    assert said == "Nobody took the first step in this range"
+    assert page.problems() == []
+
+
 def test_error_groups_name_their_browsers(page: Page) -> None:
     page.open("errors")
     heads = page.until(

@@ -57,7 +57,7 @@ export function Funnels() {
     </section>
     ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
     <section class=${`card answer ${isLoading ? "stale" : ""}`}>
-      ${!value ? error == null && html`<${Skeleton} />` : value.data.length === 0 ? html`<${Empty} title="Nobody took the first step in this range" />` : html`<${Steps} rows=${value.data} group=${wanted.groupBy} />`}
+      ${!value ? error == null && html`<${Skeleton} />` : isNobody(value.data) ? html`<${Empty} title="Nobody took the first step in this range" />` : html`<${Steps} rows=${value.data} group=${wanted.groupBy} />`}
     </section>`;
 }
 
@@ -83,6 +83,11 @@ function Steps({ rows, group }) {
       <span class="track"><i style=${{ width: `${100 * (row["rate"] ?? 0)}%` }}></i><span>${percent(row["rate"])}</span></span>
       <b class="number" title=${exactNumber(row["count"])}>${shortNumber(row["count"])}</b>
       <small class="faint">${index > 0 && html`${percent(ratio(row["count"], steps[index - 1]?.["count"]))} of the step before${row["medianSeconds"] != null && html`<br />median ${duration(row["medianSeconds"])} after the first`}`}</small></li>`)}</ol></div>`)}`;
+}
+
+/** Whether nobody took the first step. @param {Row[]} rows */
+function isNobody(rows) {
+  return !rows.some((row) => row["count"] > 0);
 }
 
 /** @param {number} part @param {number} whole */
