@@ -206,6 +206,20 @@ def test_view_has_no_finding_of_axe_and_fits_every_window(page: Page, axe: str, 
     assert page.problems() == []
 
 
+@pytest.mark.parametrize("view", ["vitals", "error"])
+def test_tables_fit_a_phone_without_scrolling(page: Page, view: str) -> None:
+    show(page, next(one for one in VIEWS if one.name == view))
+
+    page.set_width(390, height=844)
+    page.settle()
+
+    hidden = page.until(
+        "[...document.querySelectorAll('.scroll')].map((one) => one.scrollWidth - one.clientWidth)"
+    )
+    assert hidden
+    assert max(hidden) <= 0
+
+
 def test_sign_in_has_no_finding_of_axe_and_fits_every_window(
     service: Service, axe: str, shop: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -3,24 +3,30 @@
 import { html } from "../html.js";
 import { exactNumber } from "../state/format.js";
 
-/** @typedef {{key: string, label: string, isNumber?: boolean, hasBar?: boolean, format?: (value: any) => any}} TableColumn */
+/** @typedef {{key: string, label: string, isNumber?: boolean, hasBar?: boolean, isMinor?: boolean, format?: (value: any, row: Record<string, any>) => any}} TableColumn  `isMinor`: not in narrow windows */
 
 /** @param {{columns: TableColumn[], rows: Record<string, any>[], caption: string, totals?: Record<string, any>}} props  `totals` are a last row */
 export function DataTable({ columns, rows, caption, totals }) {
   const highest = Object.fromEntries(columns.filter(({ hasBar }) => hasBar).map(({ key }) => [key, Math.max(0, ...rows.map((row) => Number(row[key]) || 0))]));
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}>
     <table class="data"><caption class="hidden">${caption}</caption>
-      <thead><tr>${columns.map(({ key, label, isNumber }) => html`<th key=${key} scope="col" class=${isNumber ? "number" : ""}><bdi>${label}</bdi></th>`)}</tr></thead>
-      <tbody>${rows.map((row, index) => html`<tr key=${index}>${columns.map((column) => html`<${Cell} key=${column.key} column=${column} value=${row[column.key]} highest=${highest[column.key]} />`)}</tr>`)}</tbody>
-      ${totals && html`<tfoot><tr>${columns.map((column, index) => html`<td key=${column.key} class=${column.isNumber ? "number" : ""}>${column.isNumber ? (column.format ?? exactNumber)(totals[column.key]) : index === 0 ? "All rows" : ""}</td>`)}</tr></tfoot>`}
+      <thead><tr>${columns.map((column) => html`<th key=${column.key} scope="col" class=${classOf(column)}><bdi>${column.label}</bdi></th>`)}</tr></thead>
+      <tbody>${rows.map((row, index) => html`<tr key=${index}>${columns.map((column) => html`<${Cell} key=${column.key} column=${column} row=${row} highest=${highest[column.key]} />`)}</tr>`)}</tbody>
+      ${totals && html`<tfoot><tr>${columns.map((column, index) => html`<td key=${column.key} class=${classOf(column)}>${column.isNumber ? (column.format ?? exactNumber)(totals[column.key], totals) : index === 0 ? "All rows" : ""}</td>`)}</tr></tfoot>`}
     </table></div>`;
 }
 
-/** @param {{column: TableColumn, value: any, highest: number | undefined}} props */
-function Cell({ column, value, highest }) {
-  const shown = column.format ? column.format(value) : plain(value);
+/** @param {TableColumn} column */
+function classOf({ isNumber, isMinor }) {
+  return `${isNumber ? "number" : ""} ${isMinor ? "minor" : ""}`.trim();
+}
+
+/** @param {{column: TableColumn, row: Record<string, any>, highest: number | undefined}} props */
+function Cell({ column, row, highest }) {
+  const value = row[column.key];
+  const shown = column.format ? column.format(value, row) : plain(value);
   const width = highest ? `${(100 * Math.max(0, Number(value) || 0)) / highest}%` : null;
-  return html`<td class=${column.isNumber ? "number" : ""}>${width && html`<i class="cell-bar" style=${{ width }}></i>`}<bdi>${shown}</bdi></td>`;
+  return html`<td class=${classOf(column)}>${width && html`<i class="cell-bar" style=${{ width }}></i>`}<bdi>${shown}</bdi></td>`;
 }
 
 /** @param {any} value */

@@ -23,6 +23,6 @@ function Change({ value, previous, shownPrevious, exactPrevious, isBetterLow }) 
   const side = Math.abs(relative) < 0.0005 ? "same" : relative > 0 !== isBetterLow ? "good" : "bad";
   const sign = relative > 0.0005 ? "▲" : relative < -0.0005 ? "▼" : "=";
   return html`<span class=${`change ${side}`} title=${`Was ${exactPrevious}`}>
-    <span aria-hidden="true">${sign}</span><span class="hidden">${relative < 0 ? "down" : "up"}</span> ${percent(Math.abs(relative))}
+    <span aria-hidden="true">${sign}</span><span class="hidden">${relative < 0 ? "down" : "up"}</span>\u00a0${percent(Math.abs(relative))}${" "}
     <span class="faint">from ${shownPrevious}</span></span>`;
 }

@@ -34,7 +34,7 @@ export function Shell({ children, title }) {
   return html`<div class="shell">
     <a class="skip" href="#content">Skip to the content</a>
     <nav class="side" aria-label="Pages">
-      <a class="brand" href=${viewUrl("overview")}><img src=${new URL("../icon.svg", import.meta.url).href} alt="" width="22" height="22" />Headrace</a>
+      <a class="brand" href=${viewUrl("overview")}><img src=${new URL("../icon.svg", import.meta.url).href} alt="" width="22" height="22" /><span>Headrace</span></a>
       <${WebsitePicker} />
       <ul>${ENTRIES.map(({ view, name, key, icon }) => html`<li key=${view}><a href=${viewUrl(view)} aria-current=${page.value.view === view ? "page" : undefined} title=${`${name} (g ${key})`}>
         <svg viewBox="0 0 16 16" aria-hidden="true"><path d=${icon} /></svg>${name}</a></li>`)}</ul>

@@ -1,6 +1,6 @@
 /** Web vitals at the 75th percentile, as the published thresholds ask for. */
 
-import { bounds, granularity, navigate, page, timezone } from "../app_state.js";
+import { bounds, granularity, navigate, page, timezone, viewUrl } from "../app_state.js";
 import { custom } from "../api/queries.js";
 import { ChartOrTable } from "../charts/chart_or_table.js";
 import { DataTable } from "../charts/data_table.js";
@@ -31,7 +31,7 @@ export function Vitals() {
     <div class="toolbar"><${RangePicker} hasCompare=${false} /><${FilterBar} columns=${COLUMNS} table="performance" /></div>
     ${summary.error != null && html`<${Failure} error=${summary.error} onRetry=${summary.reload} />`}
     ${summary.value && rows.size === 0
-      ? html`<section class="card"><${Empty} title="No web vitals in this range">The tracker sends them from the browsers of visitors. <a href="/docs">The reference</a> tells how.<//></section>`
+      ? html`<section class="card"><${Empty} title="No web vitals in this range">The tracker sends them from the browsers of visitors. <a href=${viewUrl("setup")}>Setup</a> has the line for your pages.<//></section>`
       : html`<div class="vitals">${Object.keys(VITALS).map((name) => html`<${VitalCard} key=${name} metric=${name} row=${rows.get(name)} isLoading=${!summary.value} isChosen=${name === metric} />`)}</div>
         ${rows.has(metric) && html`<${Details} key=${metric} metric=${metric} />`}`}`;
 }
@@ -65,10 +65,10 @@ function Details({ metric }) {
   const ranked = (worst.value?.data ?? []).toSorted((one, other) => other["p75"] - one["p75"]);
   const rate = (/** @type {number} */ value) => {
     const rating = ratingOf(metric, value);
-    return html`${rating && html`<em class=${`rating ${rating}`}>${RATING_WORDS[rating]}</em>`} ${vitalValue(metric, value)}`;
+    return html`<span class="rated">${rating && html`<em class=${`rating ${rating}`}>${RATING_WORDS[rating]}</em>`}${" "}<span>${vitalValue(metric, value)}</span></span>`;
   };
-  const name = (/** @type {any} */ value) => html`<button type="button" class="link" onClick=${() => navigate({ filters: [...page.value.filters, { field: dimension, operator: "eq", value }] })}>${valueName(dimension, value)}</button>`;
-  const share = { isNumber: true, format: percent };
+  const name = (/** @type {any} */ value, /** @type {Row} */ row) => html`<button type="button" class="link" onClick=${() => navigate({ filters: [...page.value.filters, { field: dimension, operator: "eq", value }] })}>${valueName(dimension, value)}</button>${ratingOf(metric, row["p75"]) && html`<${Shares} row=${row} />`}`;
+  const share = { isNumber: true, isMinor: true, format: (/** @type {number | null} */ value) => percent(value) };
   return html`
     <section class="card lead">
       ${series.error != null && html`<${Failure} error=${series.error} onRetry=${series.reload} />`}
