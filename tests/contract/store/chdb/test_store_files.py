@@ -1,5 +1,7 @@
 """What chDB leaves to the system is on disk before anything counts on it: seen with `strace`."""
 
+import errno
+import os
 import re
 import shutil
 import subprocess
@@ -10,6 +12,11 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from headrace.adapters.store.chdb.files.metadata_copy import copy_path
+from headrace.adapters.store.chdb.files.write_order import OrderWrites
+from headrace.adapters.store.chdb.writer import ChdbWriter
+from headrace.base.errors import StoreUnavailable
+from headrace.model.catalog import EVENTS
+from testing.chdb import FreshStore, arrow_stream
 
 PROGRAM = """
 import sys
@@ -111,3 +118,34 @@ def test_a_migration_is_recorded_when_what_it_changed_is_synced_and_copied(prepa
 def test_settings_of_tables_that_a_command_changes_are_synced(prepared: Path) -> None:
     names = unsynced_names(prepared, traced(prepared, "shorten"))
     assert set(filter(is_definition, names)) == set()
+
+
+def test_a_batch_counts_as_stored_after_its_writes_are_ordered(chdb_store: FreshStore) -> None:
+    engine, rows = chdb_store.engine, list[int]()
+
+    def order_of_writes(directory: Path) -> OrderWrites:
+        assert directory == engine.directory
+        return lambda: rows.append(chdb_store.rows("SELECT count() FROM events")[0][0])
+
+    writer = ChdbWriter(engine, database=chdb_store.database, order_of_writes=order_of_writes)
+    for number in range(2):
+        batch = arrow_stream(EVENTS, [{"website_id": "web_a", "time": number}])
+        writer.insert(EVENTS, batch, token=f"ordered {number}")
+    writer.close()
+    assert rows == [1, 2]
+
+
+def test_a_batch_whose_writes_cannot_be_ordered_is_not_stored_yet(chdb_store: FreshStore) -> None:
+    def order_of_writes(_directory: Path) -> OrderWrites:
+        def fail() -> None:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        return fail
+
+    writer = ChdbWriter(
+        chdb_store.engine, database=chdb_store.database, order_of_writes=order_of_writes
+    )
+    batch = arrow_stream(EVENTS, [{"website_id": "web_a"}])
+    with pytest.raises(StoreUnavailable, match="cannot sync the store"):
+        writer.insert(EVENTS, batch, token="unordered")
+    writer.close()

@@ -1,7 +1,7 @@
 """Stores the loader's batches in chDB, and creates and migrates its tables."""
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 
 from headrace.adapters.store.chdb.batches import has_batch, insert_statement, read_batch
@@ -9,6 +9,7 @@ from headrace.adapters.store.chdb.connection import ChdbInstance, ChdbSession
 from headrace.adapters.store.chdb.files.broken_mutations import remove_broken_mutations
 from headrace.adapters.store.chdb.files.deduplication_log import newest_part, sync_log
 from headrace.adapters.store.chdb.files.metadata_copy import make_metadata_durable
+from headrace.adapters.store.chdb.files.write_order import OrderWrites, order_of_writes
 from headrace.adapters.store.chdb.preparation import prepare_tables
 from headrace.adapters.store.chdb.rollup import Rollup
 from headrace.adapters.store.chdb.table_identity import (
@@ -38,6 +39,7 @@ class ChdbWriter:
     """The `StoreWriter` over chDB; used from one thread, with a connection of its own.
 
     `rollup` is checked when the tables are prepared or reopened; another thread rebuilds it.
+    `order_of_writes` returns what the file system of a directory needs after each batch.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class ChdbWriter:
         database: str = DATABASE,
         migrations: tuple[Migration, ...] = MIGRATIONS,
         change_listener: ChangeListener | None = None,
+        order_of_writes: Callable[[Path], OrderWrites] = order_of_writes,
     ) -> None:
         self._chdb = chdb
         self._database = database
@@ -57,6 +60,8 @@ class ChdbWriter:
         self._stop_requested = False
         self._failures = 0
         self._directories: dict[str, Path] = {}
+        self._find_order_of_writes = order_of_writes
+        self._order_writes: OrderWrites | None = None
 
     def prepare(self) -> None:
         """Create or migrate the tables. Safe to call at every start.
@@ -93,7 +98,7 @@ class ChdbWriter:
         with raising_store_unavailable("cannot sync the store"):
             try:
                 self._insert_once(stored, arrow_stream, token, first_attempt=first_attempt)
-                self._sync_deduplication_log(stored)
+                self._sync_stored_batch(stored)
                 self._reopen_after_failures()
             except ClickHouseError as failure:
                 error = insert_error(failure)
@@ -228,12 +233,16 @@ class ChdbWriter:
             get_logger().error("broken_mutations_removed", table=table, mutations=removed)
         session.execute(f"ATTACH TABLE IF NOT EXISTS `{self._database}`.`{table}`")
 
-    def _sync_deduplication_log(self, table: StoredTable) -> None:
-        """Fsync the token of the stored batch, too: ClickHouse leaves that to the system.
+    def _sync_stored_batch(self, table: StoredTable) -> None:
+        """Sync what ClickHouse leaves to the system, before the batch counts as stored.
 
-        Otherwise a power cut within some seconds could store a retried batch twice.
+        A power cut within some seconds could else store a retried batch twice, since its token was
+        lost, or take its part where nothing orders the removal of older parts before it.
         """
         sync_log(self._deduplication_log(table.name))
+        if self._order_writes is None:
+            self._order_writes = self._find_order_of_writes(self._chdb.directory)
+        self._order_writes()
 
     def _deduplication_log(self, table: str) -> Path:
         return self._directory(table) / "deduplication_logs"
