@@ -67,6 +67,8 @@ def test_commands_find_a_service_that_started_on_a_full_disk_once_there_is_space
     with calls.failing(0, "write", errno.ENOSPC, str(lock)):
         service.start()
         assert lock.read_text() == before
+        with pytest.raises(AssertionError, match="it has not published where its socket is"):
+            service.command("storage")
     wait_until(lambda: lock.read_text() != before, "the lock file has the service's directory")
     service.post(f"/track?website_id={website}", {"name": "signup"})
 

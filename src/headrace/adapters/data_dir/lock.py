@@ -40,6 +40,20 @@ class DataDirLocked(OperatorError):
         self.owner = owner
 
 
+def published_runtime(owner: LockOwner) -> Path:
+    """Return the runtime directory of a service that has the lock.
+
+    Raises `OperatorError` where the lock file names none, or that of an earlier service.
+    """
+    runtime = Path(owner.runtime)
+    if not owner.runtime or not runtime.is_dir():
+        raise OperatorError(
+            "cannot reach the service: it has not published where its socket is; it is starting, "
+            "or its disk is full"
+        )
+    return runtime
+
+
 @contextlib.contextmanager
 def lock_data_dir(
     root: Path, command: str, *, has_store: bool = True

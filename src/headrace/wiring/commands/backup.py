@@ -13,7 +13,12 @@ from headrace.adapters.backup.archive import BackupManifest, Progress, read_arch
 from headrace.adapters.backup.snapshots import Snapshot, Snapshots
 from headrace.adapters.data_dir.files import sync_directory, write_atomically
 from headrace.adapters.data_dir.format import migrate_data_dir
-from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked, lock_data_dir
+from headrace.adapters.data_dir.lock import (
+    SERVE_COMMAND,
+    DataDirLocked,
+    lock_data_dir,
+    published_runtime,
+)
 from headrace.adapters.data_dir.paths import ERASURES, LOCK, DataDirPaths
 from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
 from headrace.adapters.engine.ipc.snapshot_client import live_snapshot
@@ -62,7 +67,7 @@ def back_up(
             if locked.owner.command != SERVE_COMMAND:
                 raise
             migrate_data_dir_if_idle(settings)
-            engine_socket = Path(locked.owner.runtime) / ENGINE_SOCKET
+            engine_socket = published_runtime(locked.owner) / ENGINE_SOCKET
             with live_snapshot(engine_socket, partial=partial) as snapshot:
                 return write_archive(snapshot, target, made=made, progress=progress)
         has_store = clickhouse_address(settings) is None

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked
+from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked, published_runtime
 from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
 from headrace.adapters.engine.ipc.connections import EngineConnections
 from headrace.base.clock import SystemClock
@@ -39,7 +39,8 @@ class EngineRuntime(Struct, frozen=True):
 def find_engine(settings: Settings, command: str) -> Generator[EngineRuntime]:
     """Find the engine of a running service, or lock the data directory to run one here.
 
-    Raises `OperatorError` where there is no data, or another command has the lock.
+    Raises `OperatorError` where there is no data, another command has the lock, or the service has
+    not published its socket.
     """
     require_data(settings)
     with ExitStack() as stack:
@@ -49,7 +50,7 @@ def find_engine(settings: Settings, command: str) -> Generator[EngineRuntime]:
             if locked.owner.command != SERVE_COMMAND:
                 raise
             migrate_data_dir_if_idle(settings)
-            yield EngineRuntime(Path(locked.owner.runtime), is_own=False)
+            yield EngineRuntime(published_runtime(locked.owner), is_own=False)
         else:
             directory = stack.enter_context(TemporaryDirectory(prefix="headrace-"))
             yield EngineRuntime(Path(directory), is_own=True)

@@ -7,7 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked, LockOwner
+from headrace.adapters.data_dir.lock import (
+    SERVE_COMMAND,
+    DataDirLocked,
+    LockOwner,
+    published_runtime,
+)
 from headrace.adapters.data_dir.paths import STORE, DataDirPaths
 from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
 from headrace.adapters.engine.ipc.snapshot_client import live_snapshot
@@ -169,7 +174,7 @@ def _source_directory(
     if service is None:
         yield paths.store
     elif service.has_store:
-        socket = Path(service.runtime) / ENGINE_SOCKET
+        socket = published_runtime(service) / ENGINE_SOCKET
         with live_snapshot(socket, partial=True) as snapshot:  # only the store of it is read
             yield snapshot.path / STORE
     else:

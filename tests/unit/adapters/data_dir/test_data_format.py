@@ -18,7 +18,13 @@ from headrace.adapters.data_dir.format import (
     migrate_data_dir,
     read_format_marker,
 )
-from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked, LockOwner, lock_data_dir
+from headrace.adapters.data_dir.lock import (
+    SERVE_COMMAND,
+    DataDirLocked,
+    LockOwner,
+    lock_data_dir,
+    published_runtime,
+)
 from headrace.base.errors import OperatorError
 
 OURS = FormatMarker(format=FIRST_FORMAT, written_by=__version__)
@@ -165,6 +171,21 @@ def test_runtime_directory_is_published_as_soon_as_the_lock_file_can_be_written(
         assert owner_of(tmp_path) == LockOwner(SERVE_COMMAND, "/run/earlier")
         assert publish_runtime_dir(Path("/run/x"))
         assert owner_of(tmp_path) == LockOwner(SERVE_COMMAND, "/run/x")
+
+
+def test_runtime_directory_of_a_service_is_the_published_one(tmp_path: Path) -> None:
+    assert published_runtime(LockOwner(SERVE_COMMAND, str(tmp_path))) == tmp_path
+
+
+@pytest.mark.parametrize("runtime", ["", "missing"], ids=["none", "of an earlier service"])
+def test_runtime_directory_that_is_not_published_is_an_error(tmp_path: Path, runtime: str) -> None:
+    owner = LockOwner(SERVE_COMMAND, runtime and str(tmp_path / runtime))
+    with pytest.raises(OperatorError) as refusal:
+        published_runtime(owner)
+    assert str(refusal.value) == (
+        "cannot reach the service: it has not published where its socket is; it is starting, or "
+        "its disk is full"
+    )
 
 
 def test_released_directory_can_be_locked_again(tmp_path: Path) -> None:
