@@ -127,6 +127,18 @@ def test_empty_idempotency_key_and_origin_count_as_none() -> None:
     assert harness.acceptor.requests == [request_of()]
 
 
+@pytest.mark.parametrize("name", ["Authorization", "x-api-key"])
+def test_repeated_key_field_is_an_empty_key(name: str) -> None:
+    harness = Harness()
+
+    harness.call(
+        "POST", "/track", b"{}", query="website_id=web_1", headers=[(name, "Bearer hr_1")] * 2
+    )
+
+    (request,) = harness.acceptor.requests
+    assert request.credentials == Credentials(api_key="", website_id="web_1")
+
+
 def test_address_is_found_behind_a_trusted_proxy() -> None:
     harness = Harness(Settings(trusted_proxies=("203.0.113.0/24",)))
 

@@ -216,6 +216,38 @@ def test_read_access(website: str, key: str | None, status: int) -> None:
     assert send_query(Harness(), website, key).status == status
 
 
+REPEATED_KEYS = {
+    "two Authorization": [("Authorization", f"Bearer {READER_KEY}")] * 2,
+    "two x-api-key": [("x-api-key", READER_KEY)] * 2,
+    "Authorization and two x-api-key": [
+        ("Authorization", f"Bearer {READER_KEY}"),
+        *[("x-api-key", READER_KEY)] * 2,
+    ],
+}
+
+
+@pytest.mark.parametrize("headers", REPEATED_KEYS.values(), ids=list(REPEATED_KEYS))
+@pytest.mark.parametrize("website", [PRIVATE, PUBLIC])
+def test_repeated_key_field_is_an_invalid_key(website: str, headers: list[tuple[str, str]]) -> None:
+    response = Harness().call("POST", PATH, b"{}", query=f"website_id={website}", headers=headers)
+
+    assert status_and_body(response) == (401, query_error("Invalid API key", "INVALID_API_KEY"))
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        (f"website_id=&website_id={PRIVATE}&website_id=web_x", 200),
+        (f"website_id=web_x&website_id={PRIVATE}", 404),
+        ("website_id=&website_id=", 400),
+    ],
+)
+def test_first_website_id_that_is_not_empty_counts(query: str, status: int) -> None:
+    response = Harness().call("POST", PATH, b"{}", query=query, headers=bearer(READER_KEY))
+
+    assert response.status == status
+
+
 def test_private_and_unknown_website_are_indistinguishable() -> None:
     foreign, unknown = (
         send_query(Harness(), PRIVATE, FOREIGN_KEY),
