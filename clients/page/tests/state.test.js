@@ -183,6 +183,10 @@ test("dates have the day first and months of three letters", () => {
   assert.deepEqual([0, 0.004, 0.5, 1].map(format.percent), ["0%", "0.4%", "50.0%", "100%"]);
 });
 
+test("a change has no meaning beside nothing", () => {
+  assert.deepEqual([[3, 2], [2, 2], [0, 2], [2, 0], [0, 0], [null, 2], [2, null]].map(([now, before]) => format.change(now, before)), [0.5, 0, -1, null, null, null, null]);
+});
+
 test("a filter names countries, and says what is empty", () => {
   const words = (/** @type {import("../../../src/headrace/http/page/state/filters.js").FilterItem} */ item) => filters.filterSentence(item);
   assert.equal(words({ field: "country", operator: "in", value: ["DE", "US", ""] }), "Country is one of Germany, United States, (empty)");

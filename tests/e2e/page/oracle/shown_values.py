@@ -90,9 +90,9 @@ def change(now: float | None, before: float | None, shown: str) -> str:
     """Return the line below a total: how it differs from the one before, which `shown` is."""
     if before is None:
         return "none before"
-    if now is None or (before == 0 and now != 0):
+    if now is None or before == 0:
         return f"was {shown}"
-    relative = (now - before) / before if before else 0
+    relative = (now - before) / before
     sign = "\N{BLACK UP-POINTING TRIANGLE}" if relative > 0 else "\N{BLACK DOWN-POINTING TRIANGLE}"
     sign = "=" if abs(relative) <= 0.0005 else sign
     return f"{sign} {'down' if relative < 0 else 'up'} {percent(abs(relative))} from {shown}"

@@ -50,8 +50,7 @@ export function duration(seconds) {
 
 /** Relative change, null where it has no meaning. @param {number | null | undefined} now @param {number | null | undefined} before */
 export function change(now, before) {
-  if (now == null || before == null) return null;
-  if (before === 0) return now === 0 ? 0 : null;
+  if (now == null || before == null || before === 0) return null;
   return (now - before) / before;
 }
 
