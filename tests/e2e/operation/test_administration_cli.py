@@ -579,8 +579,9 @@ def test_init_prints_example_requests_with_the_configured_address(run: Run, data
     assert output.out.count("http://[::1]:9001") == 6
     assert set(WEBSITE_ID.findall(output.out)) == {website["id"]}
     assert [len(set(SECRET.findall(output.out))), len(SECRET.findall(output.out))] == [2, 4]
+    link = f"A link that signs in to the page: headrace sign-in --data {data}\n"
     again = run("init")
-    assert again == Done(0, f"{data} has a website already; nothing was created.\n", "")
+    assert again == Done(0, f"{data} has a website already; nothing was created.\n{link}", "")
     run("website", "create", "--name", "Shop")
     third = run("init")
-    assert third == Done(0, f"{data} has 2 websites already; nothing was created.\n", "")
+    assert third == Done(0, f"{data} has 2 websites already; nothing was created.\n{link}", "")

@@ -132,6 +132,7 @@ def test_printed_example_requests_work_in_a_shell() -> None:
         reading_secret="hr_read",
         sign_in="http://127.0.0.1:8080/app/#code=3XJ0c9",
     )
+    visitor = {"anonymousId": "anon_1", "sessionId": "session_1"}
     text = render(made, Settings(), now_ms=1_772_323_200_000)
     assert [line for line in text.splitlines() if line.startswith("  export ")] == [
         "  export HEADRACE_URL=http://127.0.0.1:8080",
@@ -140,16 +141,21 @@ def test_printed_example_requests_work_in_a_shell() -> None:
         "  export HEADRACE_API_KEY=hr_read",
     ]
     assert "\n  http://127.0.0.1:8080/app/#code=3XJ0c9\n" in text
+    assert text.endswith("\nIt works once. Another one: headrace sign-in\n")
     assert f"\n  {snippet('http://127.0.0.1:8080', '/headrace.js', 'web_1')}\n" in text
     assert pasted_calls(text) == [
         (
             "http://127.0.0.1:8080/track",
             {"Authorization": "Bearer hr_send", "Content-Type": "application/json"},
-            {
-                "name": "signup_completed",
-                "anonymousId": "anon_1",
-                "properties": {"plan": "pro"},
-            },
+            [
+                {"name": "screen_view", "path": "/pricing", **visitor},
+                {
+                    "name": "signup_completed",
+                    "path": "/pricing",
+                    **visitor,
+                    "properties": {"plan": "pro"},
+                },
+            ],
         ),
         (
             "http://127.0.0.1:8080/v1/query/custom?website_id=web_1",

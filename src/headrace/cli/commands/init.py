@@ -12,6 +12,7 @@ from headrace.cli.commands.administration.sign_in import CODE_MINUTES, first_sig
 from headrace.cli.directory import directory_label, opened_directory
 from headrace.cli.options import base_url, data_options, setting_options
 from headrace.cli.output import JsonObject, print_json
+from headrace.cli.program import command_line
 from headrace.formats.directory_objects import key_object, website_object
 from headrace.http.tracker.files import snippet
 from headrace.model.tenancy import ApiKey, Scope, Website
@@ -19,7 +20,11 @@ from headrace.ports.directory import Directory
 
 FIRST_WEBSITE_NAME = "My website"
 
-_EVENT = '{"name": "signup_completed", "anonymousId": "anon_1", "properties": {"plan": "pro"}}'
+_EVENTS = """\
+[{"name": "screen_view", "path": "/pricing",
+          "anonymousId": "anon_1", "sessionId": "session_1"},
+         {"name": "signup_completed", "path": "/pricing",
+          "anonymousId": "anon_1", "sessionId": "session_1", "properties": {"plan": "pro"}}]"""
 _QUERY = """\
 {"query": {"table": "events",
                    "selects": [{"field": "*", "aggregate": "count", "alias": "events"}],
@@ -95,9 +100,9 @@ Created website "{made.website.name}" and two API keys. Save the keys: they are 
   export TRACKING_KEY={made.tracking_secret}
   export HEADRACE_API_KEY={made.reading_secret}
 
-Send an event:
+Send a page view and an event of your own:
 
-{_curl(f"{url}/track", made.tracking_secret, _EVENT)}
+{_curl(f"{url}/track", made.tracking_secret, _EVENTS)}
 
 Or put the tracker into the head of your pages, with the address under which they reach Headrace:
 
@@ -109,10 +114,11 @@ Count events by name, from today:
 
 API documentation, while the service runs: {url}/docs
 
-Look at your data: open this link within {CODE_MINUTES} minutes. It works once, and
-`headrace sign-in` prints another one.
+Look at your data: open this link within {CODE_MINUTES} minutes, once the service runs.
 
   {made.sign_in}
+
+It works once. Another one: {command_line("sign-in", settings=settings)}
 """
 
 
@@ -148,3 +154,4 @@ def _print_existing(existing: Sequence[Website], settings: Settings, *, as_json:
         return
     number = "a website" if len(existing) == 1 else f"{len(existing)} websites"
     click.echo(f"{directory_label(settings)} has {number} already; nothing was created.")
+    click.echo(f"A link that signs in to the page: {command_line('sign-in', settings=settings)}")
