@@ -116,6 +116,11 @@ VIEWS = (
     View("errors", "errors"),
     View("error", "errors", {}, ".error-groups a"),
     View("funnels", "funnels", {"query": json.dumps(FUNNEL)}),
+    View(
+        "funnels by country",
+        "funnels",
+        {"query": json.dumps({**FUNNEL, "groupBy": "country"})},
+    ),
     View("retention", "retention"),
     View("live", "live"),
     View("setup", "setup"),

@@ -57,7 +57,7 @@ export function Funnels() {
     </section>
     ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
     <section class=${`card answer ${isLoading ? "stale" : ""}`}>
-      ${!value ? error == null && html`<${Skeleton} />` : isNobody(value.data) ? html`<${Empty} title="Nobody took the first step in this range" />` : html`<${Steps} rows=${value.data} group=${wanted.groupBy} />`}
+      ${!value ? error == null && html`<${Skeleton} />` : isNobody(value.data) ? html`<${Empty} title="Nobody took the first step in this range" />` : wanted.groupBy ? html`<${Groups} rows=${value.data} group=${wanted.groupBy} />` : html`<${Steps} rows=${value.data} />`}
     </section>`;
 }
 
@@ -73,16 +73,41 @@ function StepEditor({ step, number, columns, onChange, onRemove }) {
     ${onRemove && html`<button type="button" class="quiet" aria-label=${`Remove step ${number}`} onClick=${onRemove}>×</button>`}</li>`;
 }
 
-/** @param {{rows: Row[], group: string | undefined}} props */
-function Steps({ rows, group }) {
-  const groups = rowsByValue(rows, group ?? "");
-  return html`${[...groups].slice(0, MAX_GROUPS).map(([value, steps]) => html`<div key=${String(value)} class="funnel">
-    ${group && html`<h2><bdi>${valueName(group, value)}</bdi></h2>`}
-    <ol>${steps.map((row, index) => html`<li key=${row["step"]}>
-      <span class="name"><b>${row["step"]}</b> <bdi>${row["name"] ?? `Step ${row["step"]}`}</bdi></span>
+/** @param {{rows: Row[]}} props */
+function Steps({ rows }) {
+  return html`<div class="funnel"><ol>${rows.map((row, index) => html`<li key=${row["step"]}>
+      <span class="name"><b>${row["step"]}</b> <bdi>${stepName(row)}</bdi></span>
       <span class="track"><i style=${{ width: `${100 * (row["rate"] ?? 0)}%` }}></i><span>${percent(row["rate"])}</span></span>
       <b class="number" title=${exactNumber(row["count"])}>${shortNumber(row["count"])}</b>
-      <small class="faint">${index > 0 && html`${percent(ratio(row["count"], steps[index - 1]?.["count"]))} of the step before${row["medianSeconds"] != null && html`<br />median ${duration(row["medianSeconds"])} after the first`}`}</small></li>`)}</ol></div>`)}`;
+      <small class="faint">${index > 0 && html`${percent(ratio(row["count"], rows[index - 1]?.["count"]))} of the step before${row["medianSeconds"] != null && html`<br />median ${duration(row["medianSeconds"])} after the first`}`}</small></li>`)}</ol></div>`;
+}
+
+/** Groups below each other, so that a step of one is compared with that of another. @param {{rows: Row[], group: string}} props */
+function Groups({ rows, group }) {
+  const groups = [...rowsByValue(rows, group)];
+  const steps = groups[0]?.[1] ?? [];
+  const all = steps.map((row, index) => ({ ...row, count: groups.reduce((total, [, own]) => total + own[index]?.["count"], 0), medianSeconds: null }));
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Steps of each group"><table class="data cohorts"><caption class="hidden">Share of each group that took the steps</caption>
+      <thead><tr><th scope="col">${columnWords(group)}</th>${steps.map((row) => html`<th key=${row["step"]} scope="col" class="number"><bdi>${stepName(row)}</bdi></th>`)}</tr></thead>
+      <tbody>${groups.length > 1 && html`<tr class="all"><th scope="row">All</th><${Shares} rows=${all} /></tr>`}
+        ${groups.slice(0, MAX_GROUPS).map(([value, own]) => html`<tr key=${String(value)}><th scope="row"><bdi>${valueName(group, value)}</bdi></th><${Shares} rows=${own} /></tr>`)}</tbody></table></div>
+    ${groups.length > MAX_GROUPS && html`<p class="faint note">The ${MAX_GROUPS} groups that most began with, of ${exactNumber(groups.length)}.</p>`}`;
+}
+
+/** The steps of a group as cells. @param {{rows: Row[]}} props */
+function Shares({ rows }) {
+  const first = rows[0]?.["count"];
+  return html`${rows.map((row, index) => {
+    const share = ratio(row["count"], first);
+    const before = index > 0 ? `${percent(ratio(row["count"], rows[index - 1]?.["count"]))} of the step before` : "";
+    const median = row["medianSeconds"] != null ? `, median ${duration(row["medianSeconds"])} after the first` : "";
+    return html`<td key=${row["step"]} class=${`number ${index > 0 ? "heat" : ""}`} style=${{ "--share": share ?? 0 }} title=${before + median}>${index === 0 ? shortNumber(row["count"]) : html`${percent(share)}${" "}<small>${shortNumber(row["count"])}</small>`}</td>`;
+  })}`;
+}
+
+/** @param {Row} row */
+function stepName(row) {
+  return row["name"] ?? `Step ${row["step"]}`;
 }
 
 /** Whether nobody took the first step. @param {Row[]} rows */
