@@ -34,7 +34,7 @@ export function Websites() {
 }
 
 export function Keys() {
-  return html`<${Objects} kind="keys" noun="key" columns=${[{ key: "whole", label: "Key", format: keyCell }, { key: "scopes", label: "May", format: scopeCell }, { key: "websites", label: "Websites", format: text }, { key: "state", label: "State", format: stateCell }]}
+  return html`<${Objects} kind="keys" noun="key" columns=${[{ key: "whole", label: "Key", format: keyCell }, { key: "scopes", label: "Scopes", format: scopeCell }, { key: "websites", label: "Websites", format: text }, { key: "state", label: "State", format: stateCell }]}
     fields=${[{ name: "scopes", label: "Scopes", isList: true, options: SCOPES, isRequired: true }, { name: "websites", label: "Websites", isList: true, hint: "ids between commas; none means all" }]}
     actions=${[{ label: "Revoke", isDanger: true, isOffered: (/** @type {Row} */ row) => !row["revoked"], confirm: "Whoever uses it is refused within seconds.", run: (/** @type {Row} */ row) => remove("keys", row["id"]) }]} />`;
 }
