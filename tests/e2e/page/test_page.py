@@ -341,6 +341,26 @@ def test_link_signs_in_until_signing_out(page: Page) -> None:
     assert private.until("document.querySelector('#content') === null")
 
 
+def test_sign_in_says_what_is_wrong_with_a_link_and_with_a_key(page: Page) -> None:
+    service = page.service
+    alert = "document.querySelector('.sign-in [role=alert]')?.textContent"
+    field = "document.querySelector('.sign-in input').ariaInvalid"
+    without_scope = service.key("track:events").secret
+
+    page.tab.open(f"{service.url}/app/?website_id=#code=used")
+    of_link = page.until(f"{alert} && [{alert}, {field}]")
+    page.write(".sign-in input", "hr_wrong")
+    page.click(".sign-in button")
+    of_key = page.until(f"{field} === 'true' && {alert}")
+    page.write(".sign-in input", without_scope)
+    page.click(".sign-in button")
+    of_scope = page.until(f"{alert}?.includes('scope') && {alert}")
+
+    assert of_link == ["This link was used already, or is older than 15 minutes.", "false"]
+    assert of_key == "This key is not valid, or not any more."
+    assert of_scope == "API key missing read:data scope"
+
+
 def test_administration_makes_and_deletes_a_website(page: Page) -> None:
     service = page.service
     code = service.directory.sessions.create_code(

@@ -9,10 +9,12 @@ import { useEffect, useState } from "../vendor/hooks.js";
 export function SignIn() {
   const [key, setKey] = useState("");
   const [error, setError] = useState(/** @type {unknown} */ (null));
+  const [isOfLink, setOfLink] = useState(false);
   const [isBusy, setBusy] = useState(false);
   const send = async (/** @type {{key: string} | {code: string}} */ credentials) => {
     setBusy(true);
     setError(null);
+    setOfLink("code" in credentials);
     try {
       session.value = await signIn(credentials);
     } catch (refusal) {
@@ -33,8 +35,8 @@ export function SignIn() {
     <form class="card" onSubmit=${onSubmit}>
       <label>API key
         <input type="password" autocomplete="current-password" placeholder="hr_…" value=${key} required
-          aria-invalid=${error != null} onInput=${(/** @type {any} */ event) => setKey(event.target.value)} /></label>
-      ${error != null && html`<p class="refusal" role="alert"><strong>${refusalOf(error)}</strong></p>`}
+          aria-invalid=${error != null && !isOfLink} onInput=${(/** @type {any} */ event) => setKey(event.target.value)} /></label>
+      ${error != null && html`<p class="refusal" role="alert"><strong>${refusalOf(error, isOfLink)}</strong></p>`}
       <button type="submit" class="primary" disabled=${isBusy}>${isBusy ? "Signing in" : "Sign in"}</button>
       <p class="faint">The key needs the scope <code>read:data</code>. This browser keeps a session of 12 hours, never the key.</p>
     </form>
@@ -42,10 +44,11 @@ export function SignIn() {
   </main>`;
 }
 
-/** @param {unknown} error */
-function refusalOf(error) {
+/** @param {unknown} error @param {boolean} isOfLink */
+function refusalOf(error, isOfLink) {
   const { title } = explain(error);
-  return title === "Invalid sign-in" ? "This key or link is not valid, or not any more." : title;
+  if (title !== "Invalid sign-in") return title;
+  return isOfLink ? "This link was used already, or is older than 15 minutes." : "This key is not valid, or not any more.";
 }
 
 /** Take the code out of the URL, so that it stays in no history. */
