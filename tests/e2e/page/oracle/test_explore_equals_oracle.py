@@ -60,6 +60,14 @@ QUERIES: Final[dict[str, Row]] = {
         "compare": "previous_period",
         "fill": True,
     },
+    "latest event of each country, whose bars are of the next number": {
+        "query": {
+            "table": "events",
+            "selects": [SPAN[1], VISITORS],
+            "groupBy": ["country"],
+        },
+        "compare": "previous_year",
+    },
     "sessions of each referrer": {
         "query": {
             "table": "sessions",
@@ -142,15 +150,16 @@ _DRAWN: Final = (
 def _drawn(body: Row, answer: Answer) -> Texts:
     """Return the bars, or the numbers, beside those before."""
     groups = body["query"].get("groupBy", [])
-    names = [select["alias"] for select in body["query"]["selects"]]
+    selects = body["query"]["selects"]
     if not groups:
-        row = answer.rows[0]
+        row, names = answer.rows[0], [select["alias"] for select in selects]
         return [[name, _was(row, name), _number(row[name])] for name in names]
+    drawn = next(one["alias"] for one in selects if one["aggregate"] not in ("earliest", "latest"))
     return [
         [
             " · ".join(shown.group(name, row[name]) for name in groups),
-            _was(row, names[0]),
-            _number(row[names[0]]),
+            _was(row, drawn),
+            _number(row[drawn]),
         ]
         for row in answer.rows[:40]
     ]

@@ -29,8 +29,8 @@ function Cell({ column, row, highest }) {
   return html`<td class=${classOf(column)}>${width && html`<i class="cell-bar" style=${{ width }}></i>`}<bdi>${shown}</bdi></td>`;
 }
 
-/** @param {any} value */
-function plain(value) {
+/** A value without a format of its own. @param {any} value */
+export function plain(value) {
   if (value == null) return html`<span class="faint">not set</span>`;
   if (value === "") return html`<span class="faint">empty</span>`;
   return typeof value === "number" ? exactNumber(value) : String(value);

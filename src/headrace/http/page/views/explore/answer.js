@@ -1,11 +1,11 @@
 /** The answer of a custom query: over time, as bars, as a table, as one number; and how it came about. */
 
-import { DataTable } from "../../charts/data_table.js";
+import { DataTable, plain } from "../../charts/data_table.js";
 import { TimeSeries } from "../../charts/timeseries.js";
 import { Empty } from "../../controls/messages.js";
 import { html } from "../../html.js";
 import { bucketName, bucketTime, countryName, datetime, exactNumber, shortNumber, valueName, valueText } from "../../state/format.js";
-import { outputColumns } from "../../state/query_body.js";
+import { outputColumns, outputName } from "../../state/query_body.js";
 
 /** @typedef {import("../../api/queries.js").CustomBody} CustomBody */
 /** @typedef {import("../../api/queries.js").Answer} Answer */
@@ -19,8 +19,14 @@ const VIEWS = /** @type {Record<string, string>} */ ({ line: "Over time", bars: 
 /** The ways in which a query can be shown, best first. @param {CustomBody} body */
 export function viewsOf(body) {
   const { date, groups } = outputColumns(body);
+  if (groups.length + date.length && numberNames(body).length === 0) return ["table"];
   if (date.length) return ["line", "table"];
   return groups.length ? ["bars", "table"] : ["number", "table"];
+}
+
+/** The outputs that can be drawn: all but datetimes. @param {CustomBody} body */
+function numberNames({ query }) {
+  return query.selects.filter(({ aggregate }) => aggregate !== "earliest" && aggregate !== "latest").map(outputName);
 }
 
 /** @param {{body: CustomBody, answer: Answer, view: string, onView: (view: string) => void}} props */
@@ -37,7 +43,8 @@ export function AnswerView({ body, answer, view, onView }) {
 
 /** @param {{body: CustomBody, answer: Answer}} props */
 function Line({ body, answer }) {
-  const { groups, values } = outputColumns(body);
+  const { groups } = outputColumns(body);
+  const values = numberNames(body);
   const dates = [...new Set(answer.data.map((row) => row["date"]))].sort();
   const drawn = groups.length ? groupSeries(answer.data, dates, groups, String(values[0])) : valueSeries(answer.data, dates, values, Boolean(body.compare));
   const dropped = groups.length ? new Set(answer.data.map((row) => groupName(row, groups))).size - drawn.length : 0;
@@ -88,8 +95,8 @@ function otherSeries(rows, dates, value) {
 
 /** @param {{body: CustomBody, answer: Answer}} props */
 function Bars({ body, answer }) {
-  const { groups, values } = outputColumns(body);
-  const value = String(values[0]);
+  const { groups } = outputColumns(body);
+  const value = String(numberNames(body)[0]);
   const rows = answer.data.slice(0, MAX_BARS);
   const highest = Math.max(1e-12, ...rows.map((row) => numberOf(row[value]) ?? 0));
   const shown = shownIn(body);
@@ -133,7 +140,7 @@ function Table({ body, answer }) {
 
 /** @param {string | null} code */
 function countryCell(code) {
-  return code ? countryName(code) : html`<span class="faint">not set</span>`;
+  return code ? countryName(code) : plain(code);
 }
 
 /** How the answer came about. @param {{body: CustomBody, meta: Answer["meta"]}} props */
