@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
-import msgspec
 from msgspec import Struct
 
 from headrace.base.clock import SystemClock
@@ -17,6 +16,7 @@ from headrace.cli.query.render import FORMATS, OutputFormat
 from headrace.model.plan import CompiledQuery
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.store import Dialect
+from headrace.wiring.sql_text import write_sql
 from headrace.wiring.store_address import store_dialect
 
 _PLACEHOLDER_WEBSITE = "WEBSITE_ID"
@@ -67,8 +67,8 @@ _OUTPUT_OPTIONS = (
     click.option(
         "--explain",
         is_flag=True,
-        help="Print the SQL and its parameters for the configured store, without sending the "
-        "query; needs neither a service nor a key.",
+        help="Print the SQL for the configured store, as JSON with its parameters, without sending "
+        "the query; needs neither a service nor a key.",
     ),
 )
 
@@ -130,20 +130,8 @@ def _print_explanations(queries: Sequence[CompiledQuery], format_name: str) -> N
         ]
         print_json(explained[0] if len(explained) == 1 else explained)
         return
-    for number, query in enumerate(queries):
-        if number:
-            click.echo()
-        _print_statement(query)
+    click.echo("\n".join(map(write_sql, queries)), nl=False)
 
 
 def _column_names(query: CompiledQuery) -> Mapping[str, str]:
     return {f"c{index}": output.name for index, output in enumerate(query.outputs)}
-
-
-def _print_statement(query: CompiledQuery) -> None:
-    """Print SQL that can be run: columns and parameters are comments."""
-    click.echo(query.sql)
-    for title, values in (("Columns", _column_names(query)), ("Parameters", query.parameters)):
-        click.echo(f"\n-- {title}")
-        for name, value in values.items():
-            click.echo(f"-- {name} = {msgspec.json.encode(value).decode()}")

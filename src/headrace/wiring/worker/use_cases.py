@@ -12,7 +12,6 @@ from headrace.adapters.engine.ipc.rows_client import EngineErasureClient, Engine
 from headrace.adapters.engine.watched_websites import WatchedWebsites
 from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.adapters.quarantine.requeuer import QuarantineRequeuer
-from headrace.adapters.store.dialect.sql_text import write_sql
 from headrace.base.clock import Clock
 from headrace.base.settings import Settings
 from headrace.http import endpoints
@@ -38,6 +37,7 @@ from headrace.query.standard.service import StandardService
 from headrace.query.values.service import ValuesService
 from headrace.wiring.data import data_dir_paths
 from headrace.wiring.shared import has_external_directory
+from headrace.wiring.sql_text import write_sql
 from headrace.wiring.store import WorkerStore, open_export_store, open_worker_store
 from headrace.wiring.subject_access import subject_access_of
 from headrace.wiring.worker.parts import WorkerParts

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+from headrace.adapters.store.dialect.sql_text import write_sql
 from headrace.model.plan import CompiledQuery
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.store import CHDB_DIALECT, SERVER_DIALECT, Dialect
@@ -387,18 +388,7 @@ def test_explain_shows_the_sql_without_a_service() -> None:
         *("--table", "events", "--select", "count as n", "--where", "title = a\n-- b"),
         *("--group-by", "path", *RANGE, "--explain"),
     )
-    expected = compiled("WEBSITE_ID")
-    parameters = (f"-- {name} = {json.dumps(value)}" for name, value in expected.parameters.items())
-    assert run(*command_line).out.splitlines() == [
-        *expected.sql.splitlines(),
-        "",
-        "-- Columns",
-        '-- c0 = "path"',
-        '-- c1 = "n"',
-        "",
-        "-- Parameters",
-        *parameters,
-    ]
+    assert run(*command_line) == Done(0, write_sql(compiled("WEBSITE_ID")), "")
     expected = compiled("web_a")
     done = run(*command_line, "--format", "json", "--website", "web_a")
     assert (done.code, done.err, json.loads(done.out)) == (
