@@ -20,11 +20,11 @@ const text = (/** @type {unknown} */ value) => (Array.isArray(value) ? value.joi
 const scopeCell = (/** @type {string[]} */ scopes) => html`<span class="wrap">${scopes.map((scope) => html`<code key=${scope}>${scope}</code> `)}</span>`;
 const nameCell = (/** @type {Row} */ row) => html`<span class="line">${row["name"]}</span><small class="line faint mono">${row["id"]}</small>`;
 const keyCell = (/** @type {Row} */ row) => html`<span class="line"><span class="mono">${row["prefix"]}…</span> ${row["kind"] !== "key" && html`<span class="faint">${row["kind"]}</span>`}</span><small class="line faint mono">${row["id"]}</small>`;
-const stateCell = (/** @type {Row} */ row) => (row["revoked"] ? html`<span class="faint">revoked ${ago(row["revoked"])}</span>` : row["expires"] ? html`<span title=${datetime(row["expires"], timezone.value)}>until ${datetime(row["expires"], timezone.value).slice(0, -3)}</span>` : "active");
+const stateCell = (/** @type {Row} */ row) => (row["revoked"] ? html`<span class="wrap faint">revoked ${ago(row["revoked"])}</span>` : row["expires"] ? html`<span class="wrap" title=${datetime(row["expires"], timezone.value)}>until ${datetime(row["expires"], timezone.value).slice(0, -3)}</span>` : "active");
 const since = (/** @type {string} */ iso) => (iso ? ago(iso) : "–");
 
 export function Websites() {
-  return html`<${Objects} kind="websites" noun="website" columns=${[{ key: "whole", label: "Website", format: nameCell }, { key: "domain", label: "Domain", format: text }, { key: "public", label: "Public", format: (/** @type {boolean} */ is) => (is ? "yes" : "no") }, { key: "origins", label: "Origins", format: text }, { key: "created", label: "Made", format: since }]}
+  return html`<${Objects} kind="websites" noun="website" columns=${[{ key: "whole", label: "Website", format: nameCell }, { key: "domain", label: "Domain", format: text }, { key: "public", label: "Public", isMinor: true, format: (/** @type {boolean} */ is) => (is ? "yes" : "no") }, { key: "origins", label: "Origins", isMinor: true, format: text }, { key: "created", label: "Made", isMinor: true, format: since }]}
     fields=${[{ name: "name", label: "Name", isRequired: true }, { name: "domain", label: "Domain" }, { name: "origins", label: "Allowed origins", isList: true, hint: "between commas; none allows all" }]}
     actions=${[
       { label: "Make public", isOffered: (/** @type {Row} */ row) => !row["public"], confirm: "Everybody may then read its figures.", run: (/** @type {Row} */ row) => change("websites", row["id"], { public: true }) },
@@ -34,13 +34,13 @@ export function Websites() {
 }
 
 export function Keys() {
-  return html`<${Objects} kind="keys" noun="key" columns=${[{ key: "whole", label: "Key", format: keyCell }, { key: "scopes", label: "Scopes", format: scopeCell }, { key: "websites", label: "Websites", format: text }, { key: "state", label: "State", format: stateCell }]}
+  return html`<${Objects} kind="keys" noun="key" columns=${[{ key: "whole", label: "Key", format: keyCell }, { key: "scopes", label: "Scopes", format: scopeCell }, { key: "websites", label: "Websites", isMinor: true, format: text }, { key: "state", label: "State", format: stateCell }]}
     fields=${[{ name: "scopes", label: "Scopes", isList: true, options: SCOPES, isRequired: true }, { name: "websites", label: "Websites", isList: true, hint: "ids between commas; none means all" }]}
     actions=${[{ label: "Revoke", isDanger: true, isOffered: (/** @type {Row} */ row) => !row["revoked"], confirm: "Whoever uses it is refused within seconds.", run: (/** @type {Row} */ row) => remove("keys", row["id"]) }]} />`;
 }
 
 export function Organizations() {
-  return html`<${Objects} kind="organizations" noun="organization" columns=${[{ key: "whole", label: "Organization", format: nameCell }, { key: "created", label: "Made", format: since }]}
+  return html`<${Objects} kind="organizations" noun="organization" columns=${[{ key: "whole", label: "Organization", format: nameCell }, { key: "created", label: "Made", isMinor: true, format: since }]}
     fields=${[{ name: "name", label: "Name", isRequired: true }]}
     actions=${[{ label: "Delete", isDanger: true, confirm: "Its keys stop working, and its websites refuse events.", run: (/** @type {Row} */ row) => remove("organizations", row["id"]) }]} />`;
 }
