@@ -13,6 +13,7 @@ erasures are done, which takes about eight minutes.
 """
 
 import argparse
+import os
 import shutil
 import statistics
 import subprocess
@@ -245,6 +246,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.folder, prefix="deletion-") as temporary:
         folder = Path(temporary)
         shutil.copytree(original.data, folder / "data", symlinks=True)
+        os.sync()  # else the quiet windows wait for the copy to be written
         dataset = msgspec.structs.replace(original, data=str(folder / "data"))
         bench = Bench(dataset, folder, rate=options.rate, seconds=options.seconds)
         try:
