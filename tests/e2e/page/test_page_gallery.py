@@ -211,6 +211,15 @@ def test_view_has_no_finding_of_axe_and_fits_every_window(page: Page, axe: str, 
     assert page.problems() == []
 
 
+@pytest.fixture(scope="module")
+def many_objects(service: Service) -> None:
+    """More websites and keys than fit a window, which has a scroll bar then."""
+    for _ in range(25):
+        service.website()
+        service.key("read:data")
+
+
+@pytest.mark.usefixtures("many_objects")
 @pytest.mark.parametrize("view", ["vitals", "error", "admin websites", "admin keys"])
 def test_tables_fit_a_phone_without_scrolling(page: Page, view: str) -> None:
     show(page, next(one for one in VIEWS if one.name == view))
