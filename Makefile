@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 DATA ?= data
 # Most tests wait for a service or a disk. The fast ones need the processor alone.
-TEST_PROCESSES ?= 6
+TEST_PROCESSES ?= 4
 FAST_TEST_PROCESSES ?= 4
 MEASURED_TESTS := tests/unit tests/contract
 PYTEST = $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder

@@ -75,7 +75,7 @@ def test_openapi_describes_every_endpoint(service: Service) -> None:
     posted = {
         *("/track", "/vitals", "/errors", "/batch", "/", "/engagement", "/identify"),
         *("/v1/query/custom", "/v1/query/funnel", "/v1/query/retention", "/v1/erasures"),
-        *("/v1/query/standard", "/v1/subject-access"),
+        *("/v1/query/standard", "/v1/query/sql", "/v1/subject-access"),
         *("/v1/admin/organizations", "/v1/admin/websites", "/v1/admin/keys", "/v1/session"),
         "/v1/admin/quarantine/{id}/retry",
     }
