@@ -4,9 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 DATA ?= data
-# Most tests wait for a service or a disk. The fast ones need the processor alone.
 TEST_PROCESSES ?= 4
-FAST_TEST_PROCESSES ?= 4
 MEASURED_TESTS := tests/unit tests/contract
 PYTEST = $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
 SERVE_ARGS ?=
@@ -52,7 +50,7 @@ coverage: $(VENV)/.dev ## Report the branch coverage of unit and contract tests
 
 .PHONY: test-fast
 test-fast: $(VENV)/.dev ## Run the tests that take at most a few seconds each and need no running service
-	$(BIN)/python -m pytest -n $(FAST_TEST_PROCESSES) --dist worksteal --hypothesis-profile fast --ignore tests/e2e -m 'not slow and not browser and not node and not clickhouse'
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal --hypothesis-profile fast --ignore tests/e2e -m 'not slow and not browser and not node and not clickhouse'
 
 .PHONY: package
 package: $(VENV)/.dev ## Build the wheels and sdists of service and client in dist/, and test them installed
