@@ -7,6 +7,7 @@ response to each request. Every event carries the name of its website.
 import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -29,6 +30,7 @@ TIMES = settings(
 ORGANIZATIONS = 3
 WEBSITES_EACH = 2
 EVENTS_EACH = 4
+DAYS = {"startDate": "2024-05-01", "endDate": "2024-05-02"}
 TIMESTAMPS = ["2024-05-01T00:00:00Z", "2024-05-01T23:59:59Z", "2024-05-02T12:00:00Z"]
 
 
@@ -169,7 +171,7 @@ def queries(draw: st.DrawFn, websites: list[str]) -> Json:
     filters = draw(st.lists(conditions(table, websites), max_size=3))
     select = {"field": draw(st.sampled_from(TEXTS[table])), "aggregate": "uniq", "alias": "n"}
     query = {"table": table, "selects": [select], "groupBy": grouped, "filters": filters}
-    body = {"query": query, "startDate": "2024-05-01", "endDate": "2024-05-02"}
+    body = {"query": query, **DAYS}
     if table != "profiles" and draw(st.booleans()):
         body["granularity"] = draw(st.sampled_from(["hourly", "daily"]))
     return body
@@ -275,11 +277,10 @@ def test_standard_answer_never_contains_a_row_of_another_website(
     website = data.draw(st.sampled_from([*harness.websites, "web_nowhere"]))
     owner = data.draw(st.sampled_from([None, *harness.owners]))
     types = data.draw(st.lists(st.sampled_from(ALL_TYPES), min_size=1, unique=True))
-    days = {"startDate": "2024-05-01", "endDate": "2024-05-02", "limit": 100}
 
     response = harness.service.post(
         f"/v1/query/standard?website_id={website}",
-        {"types": types, **days},
+        {"types": types, **DAYS, "limit": 100},
         headers=bearer(owner.key) if owner else {},
     )
 
@@ -290,6 +291,85 @@ def test_standard_answer_never_contains_a_row_of_another_website(
         for one in answers.values():
             rows += one if is_list(one) else [one]
         assert foreign_values(rows, website, harness.websites) == []
+
+
+@TIMES
+@given(data=st.data())
+def test_funnel_never_counts_a_visitor_of_another_website(
+    harness: World, data: st.DataObject
+) -> None:
+    website = data.draw(st.sampled_from([*harness.websites, "web_nowhere"]))
+    owner = data.draw(st.sampled_from([None, *harness.owners]))
+    filters = st.lists(conditions("events", harness.websites), max_size=2)
+    body = {
+        "steps": [{"filters": data.draw(filters)}, {"filters": data.draw(filters)}],
+        "window": 86_400,
+        "by": "anonymous_id",
+        "groupBy": data.draw(st.sampled_from(["event_name", "path"])),
+        **DAYS,
+    }
+
+    response = harness.service.post(
+        f"/v1/query/funnel?website_id={website}", body, headers=bearer(owner.key) if owner else {}
+    )
+
+    assert response.status_code == expected_status(harness, owner, website), response.text
+    if response.status_code == 200:
+        rows = response.json()["data"]
+        assert foreign_values(rows, website, harness.websites) == []
+        assert {row["count"] for row in rows} <= {0, 1}  # a website has one visitor
+
+
+@TIMES
+@given(data=st.data())
+def test_retention_never_counts_a_visitor_of_another_website(
+    harness: World, data: st.DataObject
+) -> None:
+    website = data.draw(st.sampled_from([*harness.websites, "web_nowhere"]))
+    owner = data.draw(st.sampled_from([None, *harness.owners]))
+    filters = st.lists(conditions("events", harness.websites), max_size=2)
+    body = {
+        "first": {"filters": data.draw(filters)},
+        "return": {"filters": data.draw(filters)},
+        "granularity": "daily",
+        "periods": 2,
+        "by": "anonymous_id",
+        **DAYS,
+    }
+
+    response = harness.service.post(
+        f"/v1/query/retention?website_id={website}",
+        body,
+        headers=bearer(owner.key) if owner else {},
+    )
+
+    assert response.status_code == expected_status(harness, owner, website), response.text
+    if response.status_code == 200:
+        rows = response.json()["data"]
+        counted = {number for row in rows for number in (row["size"], *row["returned"])}
+        assert counted <= {0, 1, None}  # a website has one visitor
+
+
+@TIMES
+@given(data=st.data())
+def test_values_never_contain_one_of_another_website(harness: World, data: st.DataObject) -> None:
+    website = data.draw(st.sampled_from([*harness.websites, "web_nowhere"]))
+    owner = data.draw(st.sampled_from([None, *harness.owners]))
+    table = data.draw(st.sampled_from(["events", "errors", "sessions"]))
+    field = data.draw(st.sampled_from(FILTERABLE[table]))
+    search = data.draw(st.sampled_from(["", *harness.websites]))
+    wanted = {"table": table, "field": field, "search": search, "limit": "100"}
+
+    response = harness.service.get(
+        f"/v1/query/values?{urlencode({'website_id': website, **wanted, **DAYS})}",
+        headers=bearer(owner.key) if owner else {},
+    )
+
+    assert response.status_code == expected_status(harness, owner, website), response.text
+    if response.status_code == 200:
+        rows = response.json()["data"]
+        assert foreign_values(rows, website, harness.websites) == []
+        assert bool(rows) is (search in {"", website})
 
 
 @TIMES
