@@ -67,8 +67,8 @@ _OUTPUT_OPTIONS = (
     click.option(
         "--explain",
         is_flag=True,
-        help="Print the SQL for the configured store, as JSON with its parameters, without sending "
-        "the query; needs neither a service nor a key.",
+        help="Print the SQL for the configured store, in JSON with its parameters apart, and send "
+        "nothing; needs neither a service nor a key.",
     ),
 )
 
