@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 
 import { changedFields, subjectOf } from "../../../src/headrace/http/page/state/audit.js";
-import { together } from "../../../src/headrace/http/page/state/cohorts.js";
+import { begunPeriods, together } from "../../../src/headrace/http/page/state/cohorts.js";
 import * as dates from "../../../src/headrace/http/page/state/dates.js";
 import * as erasures from "../../../src/headrace/http/page/state/erasures.js";
 import * as filters from "../../../src/headrace/http/page/state/filters.js";
@@ -156,6 +156,12 @@ test("cohorts together leave out the period that goes on and those that have not
   ];
   assert.deepEqual([0, 1, 2].map((index) => together(rows, index)), [{ count: 40, size: 40 }, { count: 5, size: 10 }, { count: 2, size: 10 }]);
   assert.deepEqual(together([], 0), { count: null, size: 0 });
+});
+
+test("periods that no cohort has reached are not shown", () => {
+  assert.equal(begunPeriods([{ size: 10, returned: [10, 5, null, null] }, { size: 30, returned: [30, null, null, null] }]), 2);
+  assert.equal(begunPeriods([{ size: 1, returned: [1, 0] }]), 2);
+  assert.equal(begunPeriods([]), 0);
 });
 
 test("a line and its open end have the same length and meet in one point", () => {

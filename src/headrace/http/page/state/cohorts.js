@@ -14,6 +14,11 @@ export function together(rows, index) {
   return { count: over.length ? count : null, size: sizeOf(over) };
 }
 
+/** How many periods have begun for the oldest of the cohorts: the later ones have nothing to show. @param {Row[]} rows */
+export function begunPeriods(rows) {
+  return Math.max(0, ...rows.map((row) => row["returned"].filter((/** @type {number | null} */ count) => count != null).length));
+}
+
 /** Whether a period goes on: the next one has not begun. @param {(number | null)[]} returned @param {number} index */
 export function isOpen(returned, index) {
   return returned[index] != null && index + 1 < returned.length && returned[index + 1] == null;

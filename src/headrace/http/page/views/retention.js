@@ -11,7 +11,7 @@ import { useSchema } from "../controls/schema.js";
 import { html } from "../html.js";
 import { bucketName, exactNumber, percent, shortNumber } from "../state/format.js";
 import { withAt } from "../state/query_body.js";
-import { isOpen, sizeOf, together } from "../state/cohorts.js";
+import { begunPeriods, isOpen, sizeOf, together } from "../state/cohorts.js";
 
 /** @typedef {import("../state/filters.js").FilterItem} FilterItem */
 /** @typedef {{first: {filters: FilterItem[]}, return: {filters: FilterItem[]}, granularity: string, periods: number, by: string}} Wanted */
@@ -43,7 +43,7 @@ export function Retention() {
     </div></section>
     ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
     <section class=${`card answer ${isLoading ? "stale" : ""}`}>
-      ${!value ? error == null && html`<${Skeleton} />` : value.data.length === 0 ? html`<${Empty} title="Nobody began in this range" />` : html`<${Cohorts} rows=${value.data} granularity=${wanted.granularity} periods=${wanted.periods} />`}
+      ${!value ? error == null && html`<${Skeleton} />` : value.data.length === 0 ? html`<${Empty} title="Nobody began in this range" />` : html`<${Cohorts} rows=${value.data} granularity=${wanted.granularity} />`}
     </section>`;
 }
 
@@ -55,14 +55,15 @@ function Events({ side, filters, columns, set }) {
     <${AddFilter} path=${[side, "filters", filters.length]} label=${filters.length ? "+" : "+ where"} ...${shared} />`;
 }
 
-/** @param {{rows: Record<string, any>[], granularity: string, periods: number}} props */
-function Cohorts({ rows, granularity, periods }) {
+/** @param {{rows: Record<string, any>[], granularity: string}} props */
+function Cohorts({ rows, granularity }) {
+  const periods = begunPeriods(rows);
   const unit = BUCKETS[/** @type {"daily"} */ (granularity)] ?? "period";
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Cohorts"><table class="data cohorts"><caption class="hidden">Share of each cohort that came back</caption>
     <thead><tr><th scope="col">First in</th><th scope="col" class="number">Size</th>${Array.from({ length: periods }, (_, index) => html`<th key=${index} scope="col" class="number">${index === 0 ? `Same ${unit}` : `+${index}`}</th>`)}</tr></thead>
     <tbody>${rows.length > 1 && html`<tr class="all"><th scope="row">All</th><td class="number" title=${exactNumber(sizeOf(rows))}>${shortNumber(sizeOf(rows))}</td>${Array.from({ length: periods }, (_, index) => html`<${Share} key=${index} ...${together(rows, index)} />`)}</tr>`}
     ${rows.map((row) => html`<tr key=${row["date"]}><th scope="row">${bucketName(row["date"], granularity)}</th><td class="number" title=${exactNumber(row["size"])}>${shortNumber(row["size"])}</td>
-      ${row["returned"].map((/** @type {number | null} */ count, /** @type {number} */ index) => html`<${Share} key=${index} count=${count} size=${row["size"]} isOpen=${isOpen(row["returned"], index)} />`)}</tr>`)}</tbody></table></div>`;
+      ${row["returned"].slice(0, periods).map((/** @type {number | null} */ count, /** @type {number} */ index) => html`<${Share} key=${index} count=${count} size=${row["size"]} isOpen=${isOpen(row["returned"], index)} />`)}</tr>`)}</tbody></table></div>`;
 }
 
 /** @param {{count: number | null, size: number, isOpen?: boolean}} props */
