@@ -1,6 +1,6 @@
 """The use case of custom queries: body → request → plan → statement → rows → result."""
 
-from headrace.model.plan import QueryPlan
+from headrace.model.plan import CompiledQuery, QueryPlan
 from headrace.model.tenancy import WebsiteId
 from headrace.query.execution import QueryExecution, RunningQuery
 from headrace.query.plan_result import build_result
@@ -34,6 +34,13 @@ class QueryService:
         """
         cutoffs = await self._execution.cutoffs(website_id)
         return check_query(decode_query(body), website_id, cutoffs, now_ms=self._execution.now_ms())
+
+    async def compile(self, website_id: WebsiteId, body: bytes) -> CompiledQuery:
+        """Return the statement of a request body at this time, without running it.
+
+        Raises as `plan` does.
+        """
+        return compile_query(await self.plan(website_id, body), self._execution.dialect)
 
     async def run_plan(self, plan: QueryPlan) -> QueryResult:
         """Run a plan as `run` does."""

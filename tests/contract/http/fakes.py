@@ -49,7 +49,7 @@ from headrace.ports.rate_limiter import CountedCall, RateLimitResult
 from headrace.ports.rows.erasure import Erasure
 from headrace.ports.saved_queries import SaveResult
 from headrace.ports.sessions import SESSION_MS
-from headrace.ports.store import CHDB_DIALECT, QueryLimits, StoreResult, StoreStatus
+from headrace.ports.store import QueryLimits, StoreResult, StoreStatus
 from headrace.query.export.service import ExportedPiece
 from headrace.query.result_values import QueryResult
 from headrace.query.saved.service import IsKnown, SavedAnswer
@@ -489,9 +489,7 @@ class Harness:
             execution_over_store(self.store)
         )
         self.sql_writer: QueryRunner[str] = SqlService(
-            QueryService(execution_over_store(self.store)),
-            dialect=CHDB_DIALECT,
-            write_sql=write_sql,
+            QueryService(execution_over_store(self.store)), write_sql=write_sql
         )
         self.log_is_ready = True
         self.lines: list[dict[str, Any]] = []

@@ -78,7 +78,7 @@ def make_use_cases(
             endpoints.VALUES: ValuesService(execution),
         },
         standard_runner=StandardService(execution),
-        sql_writer=SqlService(query_service, dialect=worker_store.dialect, write_sql=write_sql),
+        sql_writer=SqlService(query_service, write_sql=write_sql),
         saved_queries=SavedQueryService(
             directory.saved_queries,
             queries=query_service,

@@ -46,7 +46,7 @@ def _encode(value: object) -> str:
         case str():
             return value.translate(FIELD_ESCAPES)
         case bool() | int() | float():
-            return _number(value)
+            return write_number(value)
         case list() | tuple():
             elements = cast("Sequence[object]", value)  # `_element` checks each type
             return f"[{','.join(map(_element, elements))}]"
@@ -59,12 +59,13 @@ def _element(value: object) -> str:
         case str():
             return quote_literal(value)
         case bool() | int() | float():
-            return _number(value)
+            return write_number(value)
         case _:
             raise TypeError(f"a {type(value).__name__} cannot be an element of an array parameter")
 
 
-def _number(value: float) -> str:
+def write_number(value: float) -> str:
+    """Return a number or a Boolean as text, which parameters and literals share."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int) and value not in _INTEGERS:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
 
-from headrace.adapters.store.dialect.parameters import FIELD_ESCAPES
+from headrace.adapters.store.dialect.parameters import FIELD_ESCAPES, write_number
 from headrace.adapters.store.dialect.results import READER_SETTINGS
 from headrace.model.plan import CompiledQuery, Output, OutputKind
 
@@ -65,12 +65,10 @@ def _literal(value: object, type_name: str) -> str:
 
 def _value(value: object) -> str:
     match value:
-        case bool():
-            return "true" if value else "false"
         case str():
             return f"'{value.translate(_ESCAPES)}'"
-        case int() | float():
-            return repr(value)
+        case bool() | int() | float():
+            return write_number(value)
         case _:
             elements = cast("Sequence[Any]", value)
             return f"[{', '.join(map(_value, elements))}]"
