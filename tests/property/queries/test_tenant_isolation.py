@@ -5,7 +5,7 @@ response to each request. Every event carries the name of its website.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -188,6 +188,13 @@ def conditions(draw: st.DrawFn, table: str, websites: list[str]) -> Json:
     return {"field": field, "operator": operator, "value": draw(texts)}
 
 
+def draw_caller(harness: World, data: st.DataObject) -> tuple[str, Owner | None, Mapping[str, str]]:
+    """Return a website that there may not be, and who asks for it, with the headers of that."""
+    website = data.draw(st.sampled_from([*harness.websites, "web_nowhere"]))
+    owner = data.draw(st.sampled_from([None, *harness.owners]))
+    return website, owner, bearer(owner.key) if owner else {}
+
+
 def expected_status(harness: World, owner: Owner | None, website: str) -> int:
     """Return the status that the contract requires for a valid query."""
     if owner is None:
@@ -211,14 +218,13 @@ def foreign_values(rows: list[Row], website: str, websites: list[str]) -> list[s
 def test_result_never_contains_a_row_of_another_website(
     harness: World, data: st.DataObject
 ) -> None:
-    website = data.draw(st.sampled_from([*harness.websites, "web_nowhere"]))
-    owner = data.draw(st.sampled_from([None, *harness.owners]))
+    website, owner, headers = draw_caller(harness, data)
     body = data.draw(queries(harness.websites))
 
     response = harness.service.post(
         f"/v1/query/custom?website_id={website}",
         body,
-        headers=bearer(owner.key) if owner else {},
+        headers=headers,
     )
 
     assert response.status_code == expected_status(harness, owner, website), response.text
@@ -254,12 +260,9 @@ def test_saved_query_answers_its_own_website_and_only_to_those_who_may_read_it(
 def test_schema_never_contains_names_or_keys_of_another_website(
     harness: World, data: st.DataObject
 ) -> None:
-    website = data.draw(st.sampled_from([*harness.websites, "web_nowhere"]))
-    owner = data.draw(st.sampled_from([None, *harness.owners]))
+    website, owner, headers = draw_caller(harness, data)
 
-    response = harness.service.get(
-        f"/v1/query/schema?website_id={website}", headers=bearer(owner.key) if owner else {}
-    )
+    response = harness.service.get(f"/v1/query/schema?website_id={website}", headers=headers)
 
     assert response.status_code == expected_status(harness, owner, website), response.text
     if response.status_code == 200:
@@ -274,14 +277,13 @@ def test_schema_never_contains_names_or_keys_of_another_website(
 def test_standard_answer_never_contains_a_row_of_another_website(
     harness: World, data: st.DataObject
 ) -> None:
-    website = data.draw(st.sampled_from([*harness.websites, "web_nowhere"]))
-    owner = data.draw(st.sampled_from([None, *harness.owners]))
+    website, owner, headers = draw_caller(harness, data)
     types = data.draw(st.lists(st.sampled_from(ALL_TYPES), min_size=1, unique=True))
 
     response = harness.service.post(
         f"/v1/query/standard?website_id={website}",
         {"types": types, **DAYS, "limit": 100},
-        headers=bearer(owner.key) if owner else {},
+        headers=headers,
     )
 
     assert response.status_code == expected_status(harness, owner, website), response.text
@@ -298,8 +300,7 @@ def test_standard_answer_never_contains_a_row_of_another_website(
 def test_funnel_never_counts_a_visitor_of_another_website(
     harness: World, data: st.DataObject
 ) -> None:
-    website = data.draw(st.sampled_from([*harness.websites, "web_nowhere"]))
-    owner = data.draw(st.sampled_from([None, *harness.owners]))
+    website, owner, headers = draw_caller(harness, data)
     filters = st.lists(conditions("events", harness.websites), max_size=2)
     body = {
         "steps": [{"filters": data.draw(filters)}, {"filters": data.draw(filters)}],
@@ -309,9 +310,7 @@ def test_funnel_never_counts_a_visitor_of_another_website(
         **DAYS,
     }
 
-    response = harness.service.post(
-        f"/v1/query/funnel?website_id={website}", body, headers=bearer(owner.key) if owner else {}
-    )
+    response = harness.service.post(f"/v1/query/funnel?website_id={website}", body, headers=headers)
 
     assert response.status_code == expected_status(harness, owner, website), response.text
     if response.status_code == 200:
@@ -325,8 +324,7 @@ def test_funnel_never_counts_a_visitor_of_another_website(
 def test_retention_never_counts_a_visitor_of_another_website(
     harness: World, data: st.DataObject
 ) -> None:
-    website = data.draw(st.sampled_from([*harness.websites, "web_nowhere"]))
-    owner = data.draw(st.sampled_from([None, *harness.owners]))
+    website, owner, headers = draw_caller(harness, data)
     filters = st.lists(conditions("events", harness.websites), max_size=2)
     body = {
         "first": {"filters": data.draw(filters)},
@@ -340,7 +338,7 @@ def test_retention_never_counts_a_visitor_of_another_website(
     response = harness.service.post(
         f"/v1/query/retention?website_id={website}",
         body,
-        headers=bearer(owner.key) if owner else {},
+        headers=headers,
     )
 
     assert response.status_code == expected_status(harness, owner, website), response.text
@@ -353,8 +351,7 @@ def test_retention_never_counts_a_visitor_of_another_website(
 @TIMES
 @given(data=st.data())
 def test_values_never_contain_one_of_another_website(harness: World, data: st.DataObject) -> None:
-    website = data.draw(st.sampled_from([*harness.websites, "web_nowhere"]))
-    owner = data.draw(st.sampled_from([None, *harness.owners]))
+    website, owner, headers = draw_caller(harness, data)
     table = data.draw(st.sampled_from(["events", "errors", "sessions"]))
     field = data.draw(st.sampled_from(FILTERABLE[table]))
     search = data.draw(st.sampled_from(["", *harness.websites]))
@@ -362,7 +359,7 @@ def test_values_never_contain_one_of_another_website(harness: World, data: st.Da
 
     response = harness.service.get(
         f"/v1/query/values?{urlencode({'website_id': website, **wanted, **DAYS})}",
-        headers=bearer(owner.key) if owner else {},
+        headers=headers,
     )
 
     assert response.status_code == expected_status(harness, owner, website), response.text
