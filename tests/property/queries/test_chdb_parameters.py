@@ -45,33 +45,49 @@ KINDS: Mapping[str, st.SearchStrategy[Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@given(data=st.data())
-@settings(
-    max_examples=examples(200),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-def test_a_bound_value_round_trips(
-    kind: str, data: st.DataObject, tables_of_module: Tables
-) -> None:
-    value = data.draw(KINDS[kind])
-    ((came_back,),) = tables_of_module.rows(f"SELECT {{p0:{kind}}}", {"p0": value})
-    assert (as_floats(came_back) if "Float64" in kind else came_back) == value
+VALUES_A_STATEMENT = 10
+"""A statement takes longer than what it does with a value."""
+
+
+def draw_values(data: st.DataObject, kind: str) -> dict[str, Any]:
+    """Draw the values of a statement, by parameter name."""
+    values = st.lists(KINDS[kind], min_size=VALUES_A_STATEMENT, max_size=VALUES_A_STATEMENT)
+    return {f"p{number}": value for number, value in enumerate(data.draw(values))}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
 @settings(
-    max_examples=examples(200),
+    max_examples=examples(20),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-def test_a_literal_has_the_value_and_becomes_nothing_else(
+def test_bound_values_round_trip(kind: str, data: st.DataObject, tables_of_module: Tables) -> None:
+    values = draw_values(data, kind)
+    selected = ", ".join(f"{{{name}:{kind}}}" for name in values)
+    (came_back,) = tables_of_module.rows(f"SELECT {selected}", values)
+    assert [as_sent(kind, value) for value in came_back] == list(values.values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+@settings(
+    max_examples=examples(20),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_literals_have_the_values_and_become_nothing_else(
     kind: str, data: st.DataObject, tables_of_module: Tables
 ) -> None:
-    value = data.draw(KINDS[kind])
-    sql = write_sql(CompiledQuery(f"SELECT {{p0:{kind}}} AS x", {"p0": value}, ()))
-    ((came_back,),) = tables_of_module.rows(f"SELECT x FROM (\n{sql})")
-    assert (as_floats(came_back) if "Float64" in kind else came_back) == value
+    values = draw_values(data, kind)
+    selected = ", ".join(f"{{{name}:{kind}}} AS x_{name}" for name in values)
+    sql = write_sql(CompiledQuery(f"SELECT {selected}", values, ()))
+    columns = ", ".join(f"x_{name}" for name in values)
+    (came_back,) = tables_of_module.rows(f"SELECT {columns} FROM (\n{sql})")
+    assert [as_sent(kind, value) for value in came_back] == list(values.values())
+
+
+def as_sent(kind: str, value: Any) -> Any:  # noqa: ANN401 - of any kind
+    """Convert a value of a result to the type that was sent."""
+    return as_floats(value) if "Float64" in kind else value
 
 
 def as_floats(value: float | list[float]) -> float | list[float]:
