@@ -87,14 +87,30 @@ BENCH_ARGS ?=
 bench: $(VENV)/.dev ## Run all benchmarks with their baselines (needs wrk; BENCH_ARGS=--quick for a short run)
 	$(BIN)/python -m bench $(BENCH_ARGS)
 
+CHECKS := check-code check-imports check-mypy check-pyright check-reference
+
 .PHONY: check
 check: $(VENV)/.dev ## Check format, lint, types, imports and generated docs
+	@$(MAKE) --no-print-directory --jobs 2 $(CHECKS)
+
+.PHONY: $(CHECKS)
+$(CHECKS): $(VENV)/.dev
+
+check-code:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+check-imports:
 	$(BIN)/lint-imports --no-cache
 	cd clients/python/src && $(CURDIR)/$(BIN)/lint-imports --no-cache --config ../pyproject.toml
+
+check-mypy:
 	$(BIN)/mypy
+
+check-pyright:
 	$(BIN)/basedpyright
+
+check-reference:
 	$(BIN)/python -m headrace.cli.main reference --check docs/reference
 
 .PHONY: format

@@ -85,7 +85,7 @@ def test_literals_have_the_values_and_become_nothing_else(
     assert [as_sent(kind, value) for value in came_back] == list(values.values())
 
 
-def as_sent(kind: str, value: Any) -> Any:  # noqa: ANN401 - of any kind
+def as_sent(kind: str, value: Any) -> Any:
     """Convert a value of a result to the type that was sent."""
     return as_floats(value) if "Float64" in kind else value
 
