@@ -1,6 +1,10 @@
 """What tests do on pages with the tracker."""
 
-from testing.browsers.chromium import Tab
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from chaos.browser.gate import Gate, opened_gate
+from testing.browsers.chromium import Tab, served_pages
 from testing.service import Service
 
 LOADED = """
@@ -22,6 +26,20 @@ def snippet(service: Service, website: str, **options: str) -> str:
     attributes = {"client_id": website, **options}
     data = " ".join(f'data-{name.replace("_", "-")}="{attributes[name]}"' for name in attributes)
     return f'<script defer src="{service.url}/headrace.js" {data}></script>'
+
+
+@contextmanager
+def gated_pages(
+    service: Service, website: str, *, head: str = "", **options: str
+) -> Generator[tuple[Gate, str]]:
+    """Serve pages whose tracker sends through a gate; return the gate and the pages' origin.
+
+    `head` comes before the script tag, whose data attributes are the options.
+    """
+    with opened_gate(service.url) as gate:
+        tag = snippet(service, website, api_url=gate.url, **options)
+        with served_pages(head=head + tag) as origin:
+            yield gate, origin
 
 
 def run(tab: Tab, script: str) -> None:

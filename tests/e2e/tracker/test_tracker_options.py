@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import requests
 
-from chaos.browser.gate import Mode, opened_gate
+from chaos.browser.gate import Mode
 from testing.browsers.chromium import Tab, served_pages
 from testing.browsers.http_servers import serving
 from testing.browsers.kinds import DESKTOP
 from testing.service import Service, wait_until
-from tests.e2e.tracker.pages import LOADED, SECOND_FILE_LOADED, run, snippet, unsent
+from tests.e2e.tracker.pages import LOADED, SECOND_FILE_LOADED, gated_pages, run, snippet, unsent
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -219,12 +219,7 @@ def test_page_that_is_prerendered_waits_and_one_that_comes_back_is_a_view(
 def test_outbox_drops_the_oldest_beyond_its_limit_and_says_how_many(
     service: Service, website: str, chromium: Tab
 ) -> None:
-    with (
-        opened_gate(service.url) as gate,
-        served_pages(
-            head=snippet(service, website, api_url=gate.url, track_page_views="false")
-        ) as origin,
-    ):
+    with gated_pages(service, website, track_page_views="false") as (gate, origin):
         gate.mode = Mode.UNAVAILABLE
         chromium.open(f"{origin}/")
         chromium.run(LOADED)
@@ -319,12 +314,7 @@ def test_items_that_are_refused_for_good_are_counted_in_the_next_event(
 def test_page_is_left_without_requests_to_a_service_that_lets_one_wait(
     service: Service, website: str, tab: Tab
 ) -> None:
-    with (
-        opened_gate(service.url) as gate,
-        served_pages(
-            head=CLOCK + snippet(service, website, api_url=gate.url, track_web_vitals="false")
-        ) as origin,
-    ):
+    with gated_pages(service, website, head=CLOCK, track_web_vitals="false") as (gate, origin):
         gate.mode = Mode.SILENT
         tab.open(f"{origin}/")
         tab.run(LOADED)

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import requests
 
-from chaos.browser.gate import Mode, opened_gate
+from chaos.browser.gate import Mode
 from chaos.browser.visitor import Visitor
 from testing.browsers.chromium import Tab, served_pages
 from testing.browsers.http_servers import serving
 from testing.browsers.kinds import DESKTOP
 from testing.service import Service, wait_until
-from tests.e2e.tracker.pages import LOADED, run, snippet, unsent
+from tests.e2e.tracker.pages import LOADED, gated_pages, run, snippet, unsent
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -63,6 +63,18 @@ def failing_proxy(service: Service) -> Generator[str]:
         yield url
 
 
+def until_stored(service: Service, website: str, visitor: Visitor) -> None:
+    """Wait until a website has as many events as the visitor's calls that returned."""
+    wait_until(
+        lambda: service.count(website, "events") == len(visitor.returned), "all events are stored"
+    )
+
+
+def assert_stored_once(service: Service, website: str, visitor: Visitor) -> None:
+    """Require that each event whose call returned is stored once, and no other."""
+    assert service.counts(website, "events", "properties.id") == dict.fromkeys(visitor.returned, 1)
+
+
 def test_every_event_is_stored_once_over_a_failing_network(
     service: Service, website: str, tab: Tab
 ) -> None:
@@ -87,27 +99,19 @@ def test_events_are_kept_in_storage_again_when_those_of_full_storage_are_sent(
         visitor.open_page()
         visitor.fill_storage()
         visitor.track()
-        wait_until(
-            lambda: service.count(website, "events") == len(visitor.returned),
-            "the events of the memory are stored",
-        )
+        until_stored(service, website, visitor)
         visitor.empty_storage()
         kept = visitor.track()
         assert visitor.unsent() >= len(kept)
         visitor.wait_until_all_is_sent()
 
-    assert service.counts(website, "events", "properties.id") == dict.fromkeys(visitor.returned, 1)
+    assert_stored_once(service, website, visitor)
 
 
 def test_events_of_the_storage_are_sent_with_those_that_found_it_full(
     service: Service, website: str, tab: Tab
 ) -> None:
-    with (
-        opened_gate(service.url) as gate,
-        served_pages(
-            head=snippet(service, website, api_url=gate.url, track_page_views="false")
-        ) as origin,
-    ):
+    with gated_pages(service, website, track_page_views="false") as (gate, origin):
         gate.mode = Mode.UNAVAILABLE
         visitor = Visitor(tab, origin, Random(2))  # noqa: S311 - the same every time
         visitor.open_page()
@@ -115,23 +119,15 @@ def test_events_of_the_storage_are_sent_with_those_that_found_it_full(
         visitor.fill_storage()
         visitor.track()
         gate.mode = Mode.FORWARD
-        wait_until(
-            lambda: service.count(website, "events") == len(visitor.returned),
-            "all events are stored",
-        )
+        until_stored(service, website, visitor)
 
-    assert service.counts(website, "events", "properties.id") == dict.fromkeys(visitor.returned, 1)
+    assert_stored_once(service, website, visitor)
 
 
 def test_events_are_sent_when_a_request_was_never_answered(
     service: Service, website: str, tab: Tab
 ) -> None:
-    with (
-        opened_gate(service.url) as gate,
-        served_pages(
-            head=snippet(service, website, api_url=gate.url, track_page_views="false")
-        ) as origin,
-    ):
+    with gated_pages(service, website, track_page_views="false") as (gate, origin):
         gate.mode = Mode.SILENT
         visitor = Visitor(tab, origin, Random(3))  # noqa: S311 - the same every time
         visitor.open_page()
@@ -139,12 +135,9 @@ def test_events_are_sent_when_a_request_was_never_answered(
         wait_until(lambda: gate.silenced == 1, "the request is there")
         gate.mode = Mode.FORWARD
         visitor.track()
-        wait_until(
-            lambda: service.count(website, "events") == len(visitor.returned),
-            "all events are stored",
-        )
+        until_stored(service, website, visitor)
 
-    assert service.counts(website, "events", "properties.id") == dict.fromkeys(visitor.returned, 1)
+    assert_stored_once(service, website, visitor)
 
 
 def test_events_are_sent_though_a_tab_never_gives_the_lock_back(
@@ -189,12 +182,7 @@ def test_page_whose_storage_is_refused_sends_from_its_memory(
 def test_visitor_who_opts_out_drops_what_is_unsent_though_the_storage_is_full(
     service: Service, website: str, tab: Tab
 ) -> None:
-    with (
-        opened_gate(service.url) as gate,
-        served_pages(
-            head=snippet(service, website, api_url=gate.url, track_page_views="false")
-        ) as origin,
-    ):
+    with gated_pages(service, website, track_page_views="false") as (gate, origin):
         gate.mode = Mode.UNAVAILABLE
         visitor = Visitor(tab, origin, Random(4))  # noqa: S311 - the same every time
         visitor.open_page()

@@ -9,8 +9,8 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.base.clock import FixedClock
 from headrace.base.metrics import Metrics
 from headrace.ports.event_log import LOG_START, LogOffset
+from tests.e2e.durability.disks.images import mounted
 
 BLOCK = 4096
 WITHOUT_JOURNAL = FILE_SYSTEMS["ext4-without-journal"]
@@ -43,20 +44,6 @@ class GrowingFiles(FileOps):
 
     def reserve(self, file: int, size: int) -> int:  # noqa: ARG002
         return 0
-
-
-@contextmanager
-def mounted(image: Path, directory: Path) -> Generator[Path]:
-    """Mount an image. Skips the test where the machine forbids that."""
-    directory.mkdir(exist_ok=True)
-    command = ["mount", "-t", FILE_SYSTEM.type, "-o", "loop", str(image), str(directory)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode != 0:
-        pytest.skip(f"this machine forbids to mount: {done.stderr}")
-    try:
-        yield directory
-    finally:
-        subprocess.run(["umount", str(directory)], check=True)
 
 
 def copied(image: Path, name: str, mountpoint: Path) -> Path:
@@ -87,7 +74,7 @@ def write_images(image: Path, directory: Path, file_ops: FileOps) -> tuple[Path,
         await log.close()
         return before, after
 
-    with mounted(image, directory) as mountpoint:
+    with mounted(FILE_SYSTEM, image, directory) as mountpoint:
         return asyncio.run(write(mountpoint))
 
 
@@ -114,7 +101,7 @@ def records_after_cut(before: Path, after: Path, late: int, directory: Path) -> 
         crash.seek(late)
         crash.write(old.read(BLOCK))
     FILE_SYSTEM.check_device(str(image))
-    with mounted(image, directory) as mountpoint:
+    with mounted(FILE_SYSTEM, image, directory) as mountpoint:
         (mountpoint / "log" / "worker-0" / "durable").unlink(missing_ok=True)
         return recorded(mountpoint / "log")
 

@@ -10,8 +10,7 @@ import contextlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ import pytest
 from chaos.powercut.file_systems import FILE_SYSTEMS
 from headrace.adapters.data_dir.files import sync_directory
 from headrace.adapters.store.chdb.files.write_order import OrderWrites, order_of_writes
+from tests.e2e.durability.disks.images import mounted
 
 WITHOUT_JOURNAL = FILE_SYSTEMS["ext4-without-journal"]
 INODES = 128
@@ -36,21 +36,6 @@ ATTEMPTS = 3
 pytestmark = pytest.mark.skipif(
     bool(MISSING), reason=f"ext4 without a journal cannot be mounted without {MISSING}"
 )
-
-
-@contextmanager
-def mounted(image: Path) -> Generator[Path]:
-    """Mount an image. Skips the test where the machine forbids that."""
-    directory = image.with_name("disk")
-    directory.mkdir(exist_ok=True)
-    command = ["mount", "-t", FILE_SYSTEM.type, "-o", "loop", str(image), str(directory)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode != 0:
-        pytest.skip(f"this machine forbids to mount: {done.stderr}")
-    try:
-        yield directory
-    finally:
-        subprocess.run(["umount", str(directory)], check=True)
 
 
 def write_files(directory: Path, count: int) -> None:
@@ -80,7 +65,7 @@ def write_synced_part(directory: Path) -> None:
 
 def crash_image(image: Path, find_order: Callable[[Path], OrderWrites]) -> Path:
     """Replace an old part by new ones; return what the device has when they count as stored."""
-    with mounted(image) as disk:
+    with mounted(FILE_SYSTEM, image, image.with_name("disk")) as disk:
         store, others, more = disk / "store", disk / "others", disk / "more"
         old, tables = store / "old" / "all_1_1_0", list(_tables(store))
         for directory in (store, old.parent, old, others, more):
@@ -112,7 +97,7 @@ def parts_after_cut(tmp_path: Path, find_order: Callable[[Path], OrderWrites]) -
     FILE_SYSTEM.make_on(image)
     crash = crash_image(image, find_order)
     FILE_SYSTEM.check_device(str(crash))
-    with mounted(crash) as disk:
+    with mounted(FILE_SYSTEM, crash, crash.with_name("disk")) as disk:
         return [
             sorted(file.name for file in table.glob("all_2_2_0/*"))
             for table in _tables(disk / "store")
