@@ -180,3 +180,10 @@ def group(column: str, value: Any) -> str:
 def counted(count: int, word: str) -> str:
     """Return a count and what it counts."""
     return f"{exact(count)} {word}{'' if count == 1 else 's'}"
+
+
+def size(count: int) -> str:
+    """Return bytes in the unit that fits, with three digits."""
+    units = ("B", "KiB", "MiB", "GiB")
+    power = next(at for at in range(len(units) - 1, -1, -1) if count >= 1024**at or at == 0)
+    return f"{exact(_significant(count / 1024**power, 3) if power else count)} {units[power]}"

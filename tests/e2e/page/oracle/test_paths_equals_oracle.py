@@ -1,14 +1,20 @@
 """The steps of funnels and the cohorts of retention are those of the oracle."""
 
 import json
+from datetime import datetime, timedelta
 from typing import Final
 
 import pytest
 
+from testing.browsers.page import Page
+from testing.service import Service, bearer
 from tests.e2e.page.oracle import shown_values as shown
 from tests.e2e.page.oracle.known_page import DAYS, GERMANY, MARKS, KnownPage, Row
+from tests.e2e.page.oracle.known_traffic import ZONE
+from tests.oracle import Stored
 from tests.oracle.funnel import evaluate_funnel
 from tests.oracle.retention import evaluate_retention
+from tests.oracle.stored import event_row
 
 pytestmark = MARKS
 
@@ -132,3 +138,94 @@ def test_cohorts_are_those_of_the_oracle(
         ),
     ]
     assert known.page.problems() == []
+
+
+@pytest.mark.parametrize(("granularity", "bucket_days"), [("weekly", 7), ("daily", 1)])
+def test_periods_that_are_not_over_are_empty_or_so_far(
+    known: KnownPage, service: Service, granularity: str, bucket_days: int
+) -> None:
+    now = datetime.now(ZONE)
+    recent = KnownPage(Page(known.page.tab, service, service.website()), Stored())
+    _send_returning_visitors(recent, now, bucket_days)
+    first_day = (now - timedelta(days=4 * bucket_days)).date().isoformat()
+    days = {**DAYS, "startDate": first_day, "endDate": now.date().isoformat()}
+    query: Row = {
+        "first": {"filters": []},
+        "return": {"filters": []},
+        "granularity": granularity,
+        "periods": 7,
+        "by": "anonymous_id",
+    }
+    now_ms = int(now.timestamp() * 1000)
+    cohorts = evaluate_retention({**days, **query}, recent.stored, now_ms)
+    begun = max(sum(count is not None for count in row["returned"]) for row in cohorts)
+
+    recent.open("retention", query=json.dumps(query), **{"from": first_day, "to": days["endDate"]})
+    titles = recent.page.until(
+        "[...document.querySelectorAll('.cohorts tbody tr')].map((row) =>"
+        " [...row.querySelectorAll('.heat')].map((one) => one.title))"
+    )
+
+    assert 4 <= begun < query["periods"]
+    assert [row[2:] for row in recent.table(".cohorts")[1:]] == [
+        [
+            shown.percent(share) if share is not None else ""
+            for share in _shares_together(cohorts, begun)
+        ],
+        *(
+            [
+                "" if count is None else shown.percent(count / row["size"])
+                for count in row["returned"][:begun]
+            ]
+            for row in cohorts
+        ),
+    ]
+    assert titles[1:] == [_titles(row, begun) for row in cohorts]
+    assert titles[1:][-1] == [f"{cohorts[-1]['returned'][0]} of {cohorts[-1]['size']} so far"] + [
+        "Not yet"
+    ] * (begun - 1)
+    assert recent.page.problems() == []
+
+
+def _send_returning_visitors(known: KnownPage, now: datetime, bucket_days: int) -> None:
+    """Store visitors who began in one of the last buckets and came back in some later ones."""
+    items: list[Row] = []
+    for visitor in range(40):
+        began = visitor % 5
+        for back in range(began, -1, -1):
+            if back == began or (visitor + back) % 3:
+                time = now - timedelta(days=back * bucket_days, seconds=1)
+                items += [
+                    {
+                        "name": "seen",
+                        "anonymousId": f"visitor {visitor}",
+                        "timestamp": int(time.timestamp() * 1000) - more,
+                    }
+                    for more in range(1 + visitor % 2)
+                ]
+    response = known.page.service.post(
+        f"/track?website_id={known.page.website}", items, headers=bearer(known.page.service.master)
+    )
+    assert response.status_code == 200, response.text
+    for item in items:
+        known.stored.events.append(event_row(item, arrival=len(known.stored.events), visitor={}))
+
+
+def _shares_together(cohorts: list[Row], begun: int) -> list[float | None]:
+    """Return the share of each period, of the cohorts for which it is over."""
+    shares: list[float | None] = []
+    for number in range(begun):
+        over = [row for row in cohorts if row["returned"][number + 1] is not None]
+        size = sum(row["size"] for row in over)
+        shares.append(sum(row["returned"][number] for row in over) / size if over else None)
+    return shares
+
+
+def _titles(row: Row, begun: int) -> list[str]:
+    counts = row["returned"]
+    return [
+        "Not yet"
+        if counts[number] is None
+        else f"{counts[number]} of {row['size']}{' so far' if counts[number + 1] is None else ''}"
+        for number in range(begun)
+    ]

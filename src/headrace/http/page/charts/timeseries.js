@@ -101,7 +101,7 @@ function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, ma
           label: one.label,
           stroke,
           width: one.isPrevious ? 1.5 : 2,
-          dash: one.isPrevious ? [5, 5] : one.isOpen ? [2, 4] : undefined,
+          dash: one.isPrevious ? dashes(5, 5) : one.isOpen ? dashes(2, 4) : undefined,
           fill: isArea && !one.isPrevious && !one.isOpen && series.filter((/** @type {Series} */ other) => !other.isPrevious && !other.isOpen).length === 1 ? gradient(stroke) : undefined,
           points: { show: times.length < 3 || (one.isOpen === true && one.values.filter((value) => value !== null).length === 1) },
           spanGaps: false,
@@ -121,6 +121,11 @@ function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, ma
   };
 }
 
+/** Lengths of dashes and gaps in pixels of the canvas: on a sharp screen they would be too short to see. @param {...number} lengths */
+function dashes(...lengths) {
+  return lengths.map((length) => length * devicePixelRatio);
+}
+
 /** A custom property for each series; a series of before takes none of the palette. @param {Series[]} series */
 function seriesColors(series) {
   let next = 0;
@@ -136,7 +141,7 @@ function drawLimit(plot, { value, label }, { stroke, ground, font }) {
   ctx.save();
   ctx.strokeStyle = ctx.fillStyle = stroke;
   ctx.lineWidth = devicePixelRatio;
-  ctx.setLineDash([3 * devicePixelRatio, 4 * devicePixelRatio]);
+  ctx.setLineDash(dashes(3, 4));
   ctx.beginPath();
   ctx.moveTo(bbox.left, y);
   ctx.lineTo(bbox.left + bbox.width, y);
