@@ -1,5 +1,9 @@
 """GET /v1/live over a fake use case: who may listen, and what is sent."""
 
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
 import pytest
 
 from headrace.base.errors import (
@@ -10,15 +14,17 @@ from headrace.base.errors import (
     StoreUnavailable,
 )
 from headrace.ingest.receive.refusals import RefusedCall
-from headrace.model.tenancy import Credentials
+from headrace.model.tenancy import Credentials, WebsiteId
 from tests.contract.http.fakes import (
     FOREIGN_KEY,
     MANAGER_KEY,
     PRIVATE,
     PUBLIC,
     READER_KEY,
+    FakeLiveStreams,
     Harness,
     Response,
+    make_scope,
 )
 
 
@@ -44,6 +50,56 @@ def test_events_are_sent_as_they_are(website: str, key: str | None) -> None:
     assert "x-ratelimit-remaining" in response.headers
     assert harness.live.requests == [(website, "")]
     assert harness.live.counted == []  # the stream has ended
+
+
+class SlowStreams(FakeLiveStreams):
+    """Streams that are open once `opening` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requested, self.opening = asyncio.Event(), asyncio.Event()
+
+    async def stream(
+        self, website_id: WebsiteId, last_id: str, may_read: Callable[[], bool]
+    ) -> AsyncGenerator[bytes]:
+        self.requested.set()
+        await self.opening.wait()
+        async for event in super().stream(website_id, last_id, may_read):
+            yield event
+
+
+def test_no_head_is_sent_before_the_stream_is_open() -> None:
+    """A browser says that it listens when it has the head: items must be shown from then on."""
+    harness = Harness()
+    harness.live = streams = SlowStreams()
+    scope = make_scope(
+        "GET", "/v1/live", f"website_id={PRIVATE}", [("Authorization", f"Bearer {READER_KEY}")]
+    )
+    sent: list[str] = []
+    has_received = False
+
+    async def receive() -> Any:
+        nonlocal has_received
+        if has_received:
+            await asyncio.Event().wait()
+        has_received = True
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message["type"])
+
+    async def scenario() -> list[str]:
+        exchanging = asyncio.ensure_future(harness.app()(scope, receive, send))
+        async with asyncio.timeout(10):
+            await streams.requested.wait()
+            await asyncio.sleep(0)
+            sent_before = list(sent)
+            streams.opening.set()
+            await exchanging
+        return sent_before
+
+    assert asyncio.run(scenario()) == []
+    assert sent[0] == "http.response.start"
 
 
 def test_the_last_id_is_passed_on() -> None:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
-from headrace.http.request import Handler, Request
+from headrace.http.request import Handler, Request, cancel_on_disconnect
 from headrace.http.responses import Header, StreamedResponse
 from headrace.http.routes.query import rate_limit_reporter, read_query_credentials
 from headrace.model.tenancy import WebsiteId
@@ -58,14 +58,25 @@ def live_handler(
         events = live.stream(
             reader.website_id, last_id, lambda: authorizer.may_still_read(credentials)
         )
-        return StreamedResponse(200, _until_closed(events, counted), _HEADERS)
+        body = _opened(events, counted)
+        try:
+            # A browser takes the stream for open when it has the head of the response.
+            await cancel_on_disconnect(anext(body), request.receive)
+        except BaseException:
+            await body.aclose()
+            raise
+        return StreamedResponse(200, body, _HEADERS)
 
     return handle
 
 
-async def _until_closed(
+async def _opened(
     events: AsyncGenerator[bytes], counted: contextlib.AsyncExitStack
 ) -> AsyncGenerator[bytes]:
+    """Yield nothing once no further item is missed, then the events."""
     async with counted, contextlib.aclosing(events):
+        first = await anext(events, b"")
+        yield b""
+        yield first
         async for event in events:
             yield event
