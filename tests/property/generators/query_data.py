@@ -56,6 +56,8 @@ STACKS = (
     "no frame of a@b.example: 5",
 )
 METRICS = ("FCP", "LCP", "CLS")
+THRESHOLDS = (1800, 2500, 3000, 4000, 0.25)
+"""Of METRICS, without one that is no sum of powers of two."""
 CHROME = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)"
     " Chrome/126.0.0.0 Safari/537.36"
@@ -177,7 +179,7 @@ def _vital(random_source: SeededRandom) -> Item:
         **_common(random_source),
         "path": random_source.choice(PATHS),
         "metricName": random_source.choice(METRICS),
-        "metricValue": random_source.choice(NUMBERS),
+        "metricValue": random_source.choice((*NUMBERS, *THRESHOLDS * 2)),
     }
 
 
