@@ -181,3 +181,29 @@ def test_profiles_are_compared_where_a_range_has_a_gap(
         compare={"startDate": before, "endDate": before},
     )
     assert found_rows == [[*expected]]
+
+
+def test_day_that_the_compared_range_alone_divides_counts_by_its_events(
+    tables_of_module: Tables,
+) -> None:
+    """In Berlin 3 and 4 January are from 23:00 UTC of the 2nd to 23:00 UTC of the 4th."""
+    tables_of_module.empty()
+    hours = (-50, -49, -36, -2, -1, -1, 132)  # from midnight UTC of 5 January
+    tables_of_module.insert(
+        EVENTS,
+        [
+            {
+                "website_id": WEBSITE,
+                "event_name": "click",
+                "time": JANUARY_5 + hour * 3_600_000,
+                "anonymous_id": f"u{number}",
+            }
+            for number, hour in enumerate(hours)
+        ],
+    )
+    days = {"startDate": "2026-01-10", "endDate": "2026-01-11", "timezone": "Europe/Berlin"}
+    compared = {"startDate": "2026-01-03", "endDate": "2026-01-04"}
+    assert found(tables_of_module, COUNT, VISITORS, compare=compared, **days) == (
+        [[1, 1, 3, 3]],
+        {"n": 1, "visitors": 1, "previous": {"n": 3, "visitors": 3}},
+    )

@@ -16,6 +16,10 @@ PAGE_VIEWS: Item = {
     "operator": "in",
     "value": ["screen_view", "pageview", "page_view"],
 }
+NEARLY_PAGE_VIEWS: tuple[Item, ...] = (
+    PAGE_VIEWS | {"operator": "not_in"},
+    PAGE_VIEWS | {"value": ["screen_view", "pageview"]},
+)
 _NEEDS_EVENTS = 0.06
 
 Body = dict[str, Any]
@@ -44,6 +48,8 @@ def _select(random_source: SeededRandom, number: int) -> Item:
     of_ids = {"field": random_source.choice(IDS), "aggregate": "uniq"}
     select = random_source.choice(({"field": "*", "aggregate": "count"}, of_ids, of_ids))
     filters = [PAGE_VIEWS] if random_source.has_probability(0.3) else []
+    if random_source.has_probability(_NEEDS_EVENTS):
+        filters = [random_source.choice(NEARLY_PAGE_VIEWS)]
     filters += [_filter(random_source)] if random_source.has_probability(0.2) else []
     return select | {"alias": f"s{number}"} | ({"filters": filters} if filters else {})
 
