@@ -101,6 +101,7 @@ AGGREGATES = [
     ("load_time", "p50", None),
     ("path", "uniq", 1),
     ("city", "uniq", 0),
+    ("anonymous_id", "uniq", 0),
     ("id", "uniq", 14),
     ("website_id", "uniq", 1),
     ("is_bot", "uniq", 1),
@@ -159,13 +160,12 @@ def test_aggregate_over_no_rows_is_one_row(tables: Tables) -> None:
 
 
 def test_values_are_returned_with_their_column_types(tables: Tables) -> None:
-    tables.insert(
-        EVENTS, [event(when="2026-01-05T12:00:00.007", id=b"0123456789abcdef", value=5.0)]
-    )
+    row_id = bytes.fromhex("0123456789abcdef" * 2)
+    tables.insert(EVENTS, [event(when="2026-01-05T12:00:00.007", id=row_id, value=5.0)])
     body = query_body(group_by=["id", "time", "is_bot", "value", "city"])
     assert query_rows(tables, body) == [
         {
-            "id": b"0123456789abcdef".hex(),
+            "id": "0123456789abcdef0123456789abcdef",
             "time": "2026-01-05T12:00:00.007Z",
             "is_bot": False,
             "value": 5,
@@ -675,6 +675,19 @@ def test_session_texts_are_the_first_non_empty_ones(tables: Tables) -> None:
     assert sessions(tables, "utm_source", "city") == [("s", "news", "")]
 
 
+def test_session_has_the_first_visitor_that_is_not_missing(tables: Tables) -> None:
+    visitors = {"none": [""], "one": ["u"], "two": ["", "u", "v"]}
+    rows = [
+        view(f"10:00:0{at}", session_id=session, anonymous_id=visitor)
+        for session, ids in visitors.items()
+        for at, visitor in enumerate(ids)
+    ]
+    tables.insert(EVENTS, rows)
+    assert sessions(tables, "anonymous_id") == [("none", ""), ("one", "u"), ("two", "u")]
+    body = query_body(select("anonymous_id", "uniq", "visitors"), table="sessions")
+    assert query_rows(tables, body) == [{"visitors": 1}]
+
+
 BOUNCES = [
     pytest.param([view("10:00:00")], True, id="one page view"),
     pytest.param([event(), event()], True, id="no page view"),
@@ -791,6 +804,13 @@ def test_profile_is_active_on_both_sides_of_midnight(tables: Tables) -> None:
     assert counts == {"2026-01-04": 0, "2026-01-05": 1, "2026-01-06": 1, "2026-01-07": 0}
 
 
+def test_profile_is_not_active_between_two_events(tables: Tables) -> None:
+    """The first one is on a UTC day that 11 January of Berlin begins in."""
+    rows = [event(when=f"2026-01-{day}T10:00", anonymous_id="u") for day in (10, 12)]
+    tables.insert(EVENTS, rows)
+    assert profiles_by_day(tables, "Europe/Berlin", "2026-01-11") == {"2026-01-11": [{"n": 0}]}
+
+
 @pytest.mark.parametrize(
     ("zone", "day", "before"),
     [
@@ -818,6 +838,7 @@ def test_events_with_equal_timestamps_are_ordered_by_id(tables: Tables) -> None:
         number: event(
             id=bytes([number] + [0] * 14 + [255 - number]),
             session_id="s",
+            anonymous_id="u",
             path=f"/{number}",
             referrer=f"r{number}",
             country=f"C{number // 4}",  # of two daily rollups
@@ -830,6 +851,9 @@ def test_events_with_equal_timestamps_are_ordered_by_id(tables: Tables) -> None:
     columns = ["entry_path", "exit_path", "referrer", "country"]
     assert query_rows(tables, query_body(table="sessions", group_by=columns)) == [
         {"entry_path": "/0", "exit_path": "/7", "referrer": "r0", "country": "C0", "n": 1}
+    ]
+    assert query_rows(tables, query_body(table="profiles", group_by=["referrer", "country"])) == [
+        {"referrer": "r0", "country": "C1", "n": 1}
     ]
 
 

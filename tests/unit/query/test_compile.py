@@ -116,6 +116,12 @@ def test_every_parameter_has_its_placeholder(table: Table) -> None:
         pytest.param("performance", [], True, id="performance"),
         pytest.param("events", [where("is_bot", "eq", True)], False, id="bots"),
         pytest.param("events", [where("is_bot", "in", [True, False])], False, id="both"),
+        pytest.param(
+            "events",
+            [{"or": [where("path", "eq", "/"), {"and": [where("is_bot", "eq", True)]}]}],
+            False,
+            id="a group within a group",
+        ),
         pytest.param("sessions", [], True, id="sessions"),
         pytest.param("profiles", [], True, id="profiles"),
     ],
@@ -125,6 +131,10 @@ def test_bots_are_left_out_unless_a_filter_names_is_bot(
 ) -> None:
     sql = statement_of(query_body(table=table, filters=filters)).sql
     assert ("NOT is_bot" in sql) is left_out
+
+
+def test_grouping_by_is_bot_shows_no_bots() -> None:
+    assert "NOT is_bot" in statement_of(query_body(group_by=["is_bot"])).sql
 
 
 def test_one_row_more_than_the_limit_is_selected() -> None:
