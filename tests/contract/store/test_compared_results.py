@@ -183,6 +183,11 @@ def test_profiles_are_compared_where_a_range_has_a_gap(
     assert found_rows == [[*expected]]
 
 
+def test_offset_leaves_out_the_one_row_without_groups_and_not_its_totals(views: Tables) -> None:
+    assert found(views, COUNT, offset=1, **NEXT_DAYS) == ([], {"n": 3})
+    assert found(views, COUNT, offset=0, **NEXT_DAYS) == ([[3]], {"n": 3})
+
+
 def test_day_that_the_compared_range_alone_divides_counts_by_its_events(
     tables_of_module: Tables,
 ) -> None:
