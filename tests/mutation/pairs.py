@@ -4,7 +4,7 @@ Importing the engine again takes a tenth of a second, a process of its own ten s
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +21,7 @@ from tests.oracle import Stored
 from tests.property.generators.paths import funnels, path_data, retentions
 from tests.property.generators.query_cases import Body, arbitrary_bodies
 from tests.property.generators.query_data import data_sets
+from tests.property.generators.rollup_cases import dashboard_bodies
 from tests.property.generators.standard import standard_queries
 
 CUSTOM: Final = "tests.property.queries.test_results_in_process"
@@ -91,7 +92,11 @@ class DrawnPairs:
 
     def _of_area(self, area: str) -> Sequence[Pair]:
         if area not in self._pairs:
-            drawing = {"paths": self._draw_paths, "standard": self._draw_standard}
+            drawing: Mapping[str, Callable[[], Iterator[Pair]]] = {
+                "paths": self._draw_paths,
+                "standard": self._draw_standard,
+                "rollup": partial(self._draw_custom, dashboard_bodies),
+            }
             self._pairs[area] = list(drawing.get(area, self._draw_custom)())
         return self._pairs[area]
 
@@ -100,12 +105,12 @@ class DrawnPairs:
         import_module(CUSTOM).insert(store, stored)
         return store
 
-    def _draw_custom(self) -> Iterator[Pair]:
+    def _draw_custom(self, bodies: st.SearchStrategy[Body] = arbitrary_bodies) -> Iterator[Pair]:
         custom = import_module(CUSTOM)
         for data in draw(data_sets, self._data_sets):
             stored = custom.stored_of(data)
             store = self._filled(stored)
-            queries = st.tuples(arbitrary_bodies, custom.cutoffs_within(stored))
+            queries = st.tuples(bodies, custom.cutoffs_within(stored))
             for body, cutoffs in draw(queries, self._queries):
                 left = custom.remaining(stored, cutoffs)
                 yield Pair(
