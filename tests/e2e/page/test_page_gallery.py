@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -63,6 +63,25 @@ QUERIES = {
         "timezone": "UTC",
     },
 }
+MANY_COLUMNS = {
+    **QUERIES["bars"],
+    "query": {
+        "table": "events",
+        "selects": [
+            EVENTS,
+            VISITORS,
+            {"field": "time", "aggregate": "latest", "alias": "latest"},
+        ],
+        "groupBy": ["path", "country"],
+    },
+}
+RETENTION_BY_DAYS: dict[str, Any] = {
+    "first": {"filters": []},
+    "return": {"filters": []},
+    "granularity": "daily",
+    "periods": 13,
+    "by": "anonymous_id",
+}
 FUNNEL = {
     "steps": [
         {"name": name, "filters": [{"field": field, "operator": "eq", "value": value}]}
@@ -111,6 +130,11 @@ VIEWS = (
         for name, query in QUERIES.items()
     ),
     View("explore table", "explore", {"query": json.dumps(QUERIES["bars"]), "metric": "table"}),
+    View(
+        "explore many columns",
+        "explore",
+        {"query": json.dumps(MANY_COLUMNS), "metric": "table"},
+    ),
     View("explore first", "explore"),
     View("vitals", "vitals"),
     View("errors", "errors"),
@@ -122,6 +146,7 @@ VIEWS = (
         {"query": json.dumps({**FUNNEL, "groupBy": "country"})},
     ),
     View("retention", "retention"),
+    View("retention by days", "retention", {"query": json.dumps(RETENTION_BY_DAYS)}),
     View("live", "live"),
     View("setup", "setup"),
     *(
@@ -220,7 +245,13 @@ def many_objects(service: Service) -> None:
 
 
 @pytest.mark.usefixtures("many_objects")
-@pytest.mark.parametrize("view", ["vitals", "error", "admin websites", "admin keys"])
+@pytest.mark.parametrize(
+    "view",
+    [
+        *("vitals", "error", "admin websites", "admin keys", "explore table"),
+        *("explore many columns", "retention", "retention by days", "funnels by country"),
+    ],
+)
 def test_tables_fit_a_phone_without_scrolling(page: Page, view: str) -> None:
     show(page, next(one for one in VIEWS if one.name == view))
 
@@ -232,6 +263,32 @@ def test_tables_fit_a_phone_without_scrolling(page: Page, view: str) -> None:
     )
     assert hidden
     assert max(hidden) <= 0
+
+
+def test_later_periods_of_retention_are_turned_to_on_a_phone(page: Page) -> None:
+    show(page, next(one for one in VIEWS if one.name == "retention by days"))
+    cells = "[...document.querySelectorAll('.cohorts %s')].map((one) => one.textContent)"
+    whole = page.until(cells % "thead th"), page.until(cells % "tr.all td")
+
+    page.set_width(390, height=844)
+    page.until("document.querySelectorAll('.cohorts thead th').length === 7")
+    shown: list[tuple[list[str], list[str]]] = []
+    for number, button in enumerate(("", "Later periods", "Later periods")):
+        if button:
+            page.click(f"[aria-label='{button}']")
+        page.until(f"document.querySelector('.turn b').textContent !== '+{5 * number - 5}'")
+        shown.append((page.until(cells % "thead th"), page.until(cells % "tr.all td")))
+    is_last = page.until("document.querySelector('[aria-label=\\'Later periods\\']').disabled")
+
+    assert is_last
+    assert [heads[2:] for heads, _ in shown] == [
+        ["Same day", "+1", "+2", "+3", "+4"],
+        ["+5", "+6", "+7", "+8", "+9"],
+        ["+8", "+9", "+10", "+11", "+12"],
+    ]
+    for heads, together in shown:
+        at = whole[0].index(heads[2])
+        assert together == [whole[1][0], *whole[1][at - 1 : at + 4]]
 
 
 def test_sign_in_has_no_finding_of_axe_and_fits_every_window(

@@ -40,7 +40,10 @@ _TEXTS: Final = """((selector, parts) => {
   const text = (node) => {
     const found = [];
     const walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
-    while (walker.nextNode()) found.push(walker.currentNode.data.trim());
+    const isShown = ({parentElement}) => getComputedStyle(parentElement).display !== "none";
+    while (walker.nextNode()) {
+      if (isShown(walker.currentNode)) found.push(walker.currentNode.data.trim());
+    }
     return found.filter(Boolean).join(" ");
   };
   return [...document.querySelectorAll(selector)].map((one) =>

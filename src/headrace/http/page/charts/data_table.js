@@ -3,16 +3,16 @@
 import { html } from "../html.js";
 import { exactNumber } from "../state/format.js";
 
-/** @typedef {{key: string, label: string, isNumber?: boolean, hasBar?: boolean, isMinor?: boolean, format?: (value: any, row: Record<string, any>) => any}} TableColumn  `isMinor`: not in narrow windows */
+/** @typedef {{key: string, label: string, isNumber?: boolean, hasBar?: boolean, isMinor?: boolean, before?: string, format?: (value: any, row: Record<string, any>) => any}} TableColumn  `isMinor`: not in narrow windows; `before`: the column that is shown below the value there */
 
-/** @param {{columns: TableColumn[], rows: Record<string, any>[], caption: string, totals?: Record<string, any>}} props  `totals` are a last row */
-export function DataTable({ columns, rows, caption, totals }) {
+/** @param {{columns: TableColumn[], rows: Record<string, any>[], caption: string, totals?: Record<string, any>, isStacked?: boolean}} props  `totals` are a last row; `isStacked`: on a phone, columns are lines */
+export function DataTable({ columns, rows, caption, totals, isStacked = false }) {
   const highest = Object.fromEntries(columns.filter(({ hasBar }) => hasBar).map(({ key }) => [key, Math.max(0, ...rows.map((row) => Number(row[key]) || 0))]));
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}>
-    <table class="data"><caption class="hidden">${caption}</caption>
+    <table class=${`data ${isStacked ? "stacked" : ""}`}><caption class="hidden">${caption}</caption>
       <thead><tr>${columns.map((column) => html`<th key=${column.key} scope="col" class=${classOf(column)}><bdi>${column.label}</bdi></th>`)}</tr></thead>
       <tbody>${rows.map((row, index) => html`<tr key=${index}>${columns.map((column) => html`<${Cell} key=${column.key} column=${column} row=${row} highest=${highest[column.key]} />`)}</tr>`)}</tbody>
-      ${totals && html`<tfoot><tr>${columns.map((column, index) => html`<td key=${column.key} class=${classOf(column)}>${column.isNumber ? (column.format ?? exactNumber)(totals[column.key], totals) : index === 0 ? "All rows" : ""}</td>`)}</tr></tfoot>`}
+      ${totals && html`<tfoot><tr>${columns.map((column, index) => html`<td key=${column.key} class=${classOf(column)} data-label=${column.label}>${column.isNumber ? (column.format ?? exactNumber)(totals[column.key], totals) : index === 0 ? "All rows" : ""}</td>`)}</tr></tfoot>`}
     </table></div>`;
 }
 
@@ -26,7 +26,8 @@ function Cell({ column, row, highest }) {
   const value = row[column.key];
   const shown = column.format ? column.format(value, row) : plain(value);
   const width = highest ? `${(100 * Math.max(0, Number(value) || 0)) / highest}%` : null;
-  return html`<td class=${classOf(column)}>${width && html`<i class="cell-bar" style=${{ width }}></i>`}<bdi>${shown}</bdi></td>`;
+  return html`<td class=${classOf(column)} data-label=${column.label}>${width && html`<i class="cell-bar" style=${{ width }}></i>`}<bdi>${shown}</bdi>
+    ${column.before && html`<small class="was">was ${column.format?.(row[column.before], row)}</small>`}</td>`;
 }
 
 /** A value without a format of its own. @param {any} value */

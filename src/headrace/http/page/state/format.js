@@ -6,6 +6,7 @@ const PERCENT = new Intl.NumberFormat("en", { style: "percent", minimumFractionD
 const REGIONS = new Intl.DisplayNames("en", { type: "region", fallback: "code" });
 const DAY = dayFirst({ timeZone: "UTC", day: "numeric", month: "short" });
 const WHOLE_DAY = dayFirst({ timeZone: "UTC", weekday: "short", day: "numeric", month: "short", year: "numeric" });
+const SHORT_MONTH = dayFirst({ timeZone: "UTC", month: "short", year: "numeric" });
 const MONTH = dayFirst({ timeZone: "UTC", month: "long", year: "numeric" });
 
 /** Dates as the axes of charts have them: the day first, months of three letters. @param {Intl.DateTimeFormatOptions} options */
@@ -77,6 +78,11 @@ export function bucketName(date, granularity) {
   if (granularity === "monthly") return MONTH.format(time);
   if (granularity === "weekly") return `Week of ${DAY.format(time)}`;
   return granularity === "hourly" ? `${DAY.format(time)}, ${date.slice(11, 16)}` : WHOLE_DAY.format(time);
+}
+
+/** A bucket's `date` where there is little room: its first day, or its month. @param {string} date @param {string} granularity */
+export function shortBucketName(date, granularity) {
+  return (granularity === "monthly" ? SHORT_MONTH : DAY).format(bucketTime(date) * 1000);
 }
 
 /** Epoch seconds of a bucket's label, as if it were in UTC. @param {string} date */

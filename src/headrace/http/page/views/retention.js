@@ -9,9 +9,10 @@ import { RangePicker } from "../controls/range_picker.js";
 import { Choice } from "../controls/word.js";
 import { useSchema } from "../controls/schema.js";
 import { html } from "../html.js";
-import { bucketName, exactNumber, percent, shortNumber } from "../state/format.js";
+import { bucketName, exactNumber, percent, shortBucketName, shortNumber } from "../state/format.js";
 import { withAt } from "../state/query_body.js";
 import { begunPeriods, isOpen, sizeOf, together } from "../state/cohorts.js";
+import { useEffect, useState } from "../vendor/hooks.js";
 
 /** @typedef {import("../state/filters.js").FilterItem} FilterItem */
 /** @typedef {{first: {filters: FilterItem[]}, return: {filters: FilterItem[]}, granularity: string, periods: number, by: string}} Wanted */
@@ -20,6 +21,8 @@ import { begunPeriods, isOpen, sizeOf, together } from "../state/cohorts.js";
 const FIRST = { first: { filters: [] }, return: { filters: [] }, granularity: "weekly", periods: 9, by: "anonymous_id" };
 const BUCKETS = { daily: "day", weekly: "week", monthly: "month" };
 const BY = { anonymous_id: "visitors", session_id: "sessions", profile_id: "profiles" };
+const NARROW = matchMedia("(max-width: 34rem)");
+const MEDIUM = matchMedia("(max-width: 48rem)");
 const PERIODS = Object.fromEntries([4, 7, 9, 13, 31].map((count) => [String(count), `${count}`]));
 
 export function Retention() {
@@ -57,13 +60,35 @@ function Events({ side, filters, columns, set }) {
 
 /** @param {{rows: Record<string, any>[], granularity: string}} props */
 function Cohorts({ rows, granularity }) {
-  const periods = begunPeriods(rows);
+  const begun = begunPeriods(rows);
   const unit = BUCKETS[/** @type {"daily"} */ (granularity)] ?? "period";
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Cohorts"><table class="data cohorts"><caption class="hidden">Share of each cohort that came back</caption>
-    <thead><tr><th scope="col">First in</th><th scope="col" class="number">Size</th>${Array.from({ length: periods }, (_, index) => html`<th key=${index} scope="col" class="number">${index === 0 ? `Same ${unit}` : `+${index}`}</th>`)}</tr></thead>
-    <tbody>${rows.length > 1 && html`<tr class="all"><th scope="row">All</th><td class="number" title=${exactNumber(sizeOf(rows))}>${shortNumber(sizeOf(rows))}</td>${Array.from({ length: periods }, (_, index) => html`<${Share} key=${index} ...${together(rows, index)} />`)}</tr>`}
-    ${rows.map((row) => html`<tr key=${row["date"]}><th scope="row">${bucketName(row["date"], granularity)}</th><td class="number" title=${exactNumber(row["size"])}>${shortNumber(row["size"])}</td>
-      ${row["returned"].slice(0, periods).map((/** @type {number | null} */ count, /** @type {number} */ index) => html`<${Share} key=${index} count=${count} size=${row["size"]} isOpen=${isOpen(row["returned"], index)} />`)}</tr>`)}</tbody></table></div>`;
+  const { isNarrow, fitting } = useWindow();
+  const [chosen, setFirst] = useState(0);
+  const first = Math.max(0, Math.min(chosen, begun - fitting));
+  const periods = Array.from({ length: Math.min(fitting, begun - first) }, (_, index) => first + index);
+  const name = (/** @type {string} */ date) => (isNarrow ? shortBucketName : bucketName)(date, granularity);
+  return html`${periods.length < begun && html`<p class="turn"><button type="button" aria-label="Earlier periods" disabled=${first === 0} onClick=${() => setFirst(first - fitting)}>‹</button>
+      <span role="status">${unit === "day" ? "Days" : unit === "week" ? "Weeks" : "Months"} <b>+${first}</b> to <b>+${first + periods.length - 1}</b> of +${begun - 1}</span>
+      <button type="button" aria-label="Later periods" disabled=${first + periods.length === begun} onClick=${() => setFirst(first + fitting)}>›</button></p>`}
+    <div class="scroll" tabindex="0" role="region" aria-label="Cohorts"><table class="data cohorts"><caption class="hidden">Share of each cohort that came back</caption>
+    <thead><tr><th scope="col">First in</th><th scope="col" class="number">Size</th>${periods.map((index) => html`<th key=${index} scope="col" class="number">${index === 0 ? `Same ${unit}` : `+${index}`}</th>`)}</tr></thead>
+    <tbody>${rows.length > 1 && html`<tr class="all"><th scope="row">All</th><td class="number" title=${exactNumber(sizeOf(rows))}>${shortNumber(sizeOf(rows))}</td>${periods.map((index) => html`<${Share} key=${index} ...${together(rows, index)} />`)}</tr>`}
+    ${rows.map((row) => html`<tr key=${row["date"]}><th scope="row" title=${bucketName(row["date"], granularity)}>${name(row["date"])}</th><td class="number" title=${exactNumber(row["size"])}>${shortNumber(row["size"])}</td>
+      ${periods.map((index) => html`<${Share} key=${index} count=${row["returned"][index]} size=${row["size"]} isOpen=${isOpen(row["returned"], index)} />`)}</tr>`)}</tbody></table></div>`;
+}
+
+/** Whether the window is narrow, and how many periods fit it. @returns {{isNarrow: boolean, fitting: number}} */
+function useWindow() {
+  const read = () => ({ isNarrow: NARROW.matches, fitting: NARROW.matches ? 5 : MEDIUM.matches ? 7 : Infinity });
+  const [found, setFound] = useState(read);
+  useEffect(() => {
+    const onChange = () => setFound(read());
+    for (const query of [NARROW, MEDIUM]) query.addEventListener("change", onChange);
+    return () => {
+      for (const query of [NARROW, MEDIUM]) query.removeEventListener("change", onChange);
+    };
+  }, []);
+  return found;
 }
 
 /** @param {{count: number | null, size: number, isOpen?: boolean}} props */

@@ -129,13 +129,14 @@ function Table({ body, answer }) {
   const columns = [
     ...date.map((key) => ({ key, label: "date", format: (/** @type {string} */ value) => bucketName(value, bucket) })),
     ...groups.map((key) => ({ key, label: key, ...(key === "country" && { format: countryCell }) })),
-    ...values.map((key) => ({ key, label: key, isNumber: true, hasBar: true, format: valueCell })),
-    ...(body.compare ? values.map((key) => ({ key: `previous.${key}`, label: `${key} before`, isNumber: true, format: valueCell })) : []),
+    ...values.map((key) => ({ key, label: key, isNumber: true, hasBar: true, format: valueCell, ...(body.compare && { before: `previous.${key}` }) })),
+    ...(body.compare ? values.map((key) => ({ key: `previous.${key}`, label: `${key} before`, isNumber: true, isMinor: true, format: valueCell })) : []),
   ];
   const flat = (/** @type {Row} */ row) => ({ ...row, ...Object.fromEntries(values.map((key) => [`previous.${key}`, row["previous"]?.[key]])) });
   const others = (answer.others ?? []).map((row) => ({ ...row, ...Object.fromEntries(groups.map((key) => [key, OTHERS])) }));
   const rows = [...answer.data, ...others].map(flat);
-  return html`<${DataTable} caption="Answer" columns=${columns} rows=${rows} totals=${answer.totals && flat(answer.totals)} />`;
+  const isWide = date.length + groups.length > 1 || values.length > 2 || values.some((key) => rows.some((row) => typeof row[key] === "string"));
+  return html`<${DataTable} caption="Answer" columns=${columns} rows=${rows} isStacked=${isWide} totals=${answer.totals && flat(answer.totals)} />`;
 }
 
 /** @param {string | null} code */
