@@ -9,7 +9,8 @@ import * as dates from "../../../src/headrace/http/page/state/dates.js";
 import * as erasures from "../../../src/headrace/http/page/state/erasures.js";
 import * as filters from "../../../src/headrace/http/page/state/filters.js";
 import * as format from "../../../src/headrace/http/page/state/format.js";
-import { formatUrl, parseUrl, VIEWS } from "../../../src/headrace/http/page/state/page_state.js";
+import { fittingRange, isBeforeFirst, mayBeNew, withoutPrevious } from "../../../src/headrace/http/page/state/first_days.js";
+import { DEFAULT_STATE, formatUrl, parseUrl, VIEWS } from "../../../src/headrace/http/page/state/page_state.js";
 import { changedRetention, daysOf, expiringDays } from "../../../src/headrace/http/page/state/retention.js";
 import { splitOpen } from "../../../src/headrace/http/page/state/rows.js";
 
@@ -19,6 +20,7 @@ const date = fc
   .map((day) => day.toISOString().slice(0, 10));
 const range = fc.oneof(
   fc.integer({ min: 1, max: dates.MAX_DAYS }).map((last) => ({ last })),
+  fc.constantFrom(DEFAULT_STATE.range),
   fc.tuple(date, date).map((days) => ({ from: days.toSorted()[0], to: days.toSorted()[1] })),
 );
 const scalar = fc.oneof(text, fc.integer(), fc.boolean());
@@ -85,6 +87,29 @@ test("the last days end today, in the zone of the page", () => {
   const now = Date.parse("2026-03-01T03:30:00Z");
   assert.deepEqual(dates.boundsOf({ last: 2 }, "Asia/Tokyo", now), { startDate: "2026-02-28", endDate: "2026-03-01" });
   assert.deepEqual(dates.boundsOf({ last: 2 }, "America/New_York", now), { startDate: "2026-02-27", endDate: "2026-02-28" });
+});
+
+test("a website opens with the days that it has, an older one with the default", () => {
+  const lasts = [0, 1, 2, 6, 7, 13, 14, 400].map((days) => fittingRange(dates.addDays("2026-03-20", -days), "2026-03-20")?.last);
+  assert.deepEqual(lasts, [1, 3, 3, 7, 14, 14, undefined, undefined]);
+});
+
+test("nothing is compared with a range that ends before the first day", () => {
+  const bounds = { startDate: "2026-03-20", endDate: "2026-03-21" };
+  assert.equal(isBeforeFirst(bounds, "previous_period", "2026-03-20"), true);
+  assert.equal(isBeforeFirst(bounds, "previous_period", "2026-03-19"), false);
+  assert.equal(isBeforeFirst(bounds, "previous_year", "2025-03-22"), true);
+  assert.equal(isBeforeFirst(bounds, "none", "2026-03-20"), false);
+  assert.equal(isBeforeFirst(bounds, "previous_period", ""), false);
+});
+
+test("a website may be new where nothing is before the figures", () => {
+  const some = { visitors: 1, pageViews: 0, sessions: 0 };
+  const none = { visitors: 0, pageViews: 0, sessions: 0, bounceRate: null };
+  const figures = (/** @type {any} */ previous, /** @type {any} */ first) => ({ summary: { ...some, previous }, timeseries: [first, some] });
+  assert.deepEqual([figures(none, none), figures(null, none), figures(undefined, none)].map(mayBeNew), [true, true, true]);
+  assert.deepEqual([figures(some, none), figures(undefined, some)].map(mayBeNew), [false, false]);
+  assert.deepEqual(plain(withoutPrevious({ summary: { ...some, previous: none }, timeseries: [{ ...some, previous: none }] })), { summary: some, timeseries: [some] });
 });
 
 test("a bucket has begun when its first moment is there", () => {

@@ -34,7 +34,10 @@ def yesterday_ms() -> int:
 
 
 def seed(service: Service, website: str) -> None:
-    """Store visitors with three views each, half of them from Germany, and hostile names."""
+    """Store visitors with three views each, half of them from Germany, and hostile names.
+
+    One event is older than the range that the page opens with: the website is not new.
+    """
     start_ms = yesterday_ms()
     events: list[Json] = [
         {
@@ -52,6 +55,7 @@ def seed(service: Service, website: str) -> None:
         {"name": name, "anonymousId": "v0", "sessionId": "s0", "timestamp": start_ms + 50_000}
         for name in HOSTILE_NAMES
     ]
+    events.append({"name": "older", "anonymousId": "v", "timestamp": start_ms - 45 * 86_400_000})
     key = service.key("track:events", websites=[website])
     sent = service.post(f"/track?website_id={website}", events, headers=bearer(key))
     assert sent.status_code == 200, sent.text

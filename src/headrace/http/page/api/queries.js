@@ -1,5 +1,6 @@
 /** The query endpoints: custom queries, other analyses, the schema, values of columns. */
 
+import { MAX_DAYS } from "../state/dates.js";
 import { call, download } from "./client.js";
 
 /** @typedef {import("./client.js").Row} Row */
@@ -14,6 +15,12 @@ import { call, download } from "./client.js";
 /** @param {string} website @param {CustomBody} body @param {AbortSignal} [signal] @returns {Promise<Answer>} */
 export function custom(website, body, signal) {
   return call("POST", "/v1/query/custom", { parameters: { website_id: website }, body, signal });
+}
+
+/** When the first event of a website was, "" without one. @param {string} website @param {AbortSignal} [signal] @returns {Promise<string>} */
+export async function firstEvent(website, signal) {
+  const query = { table: "events", selects: [{ field: "time", aggregate: "earliest", alias: "first" }] };
+  return (await custom(website, { query, lastDays: MAX_DAYS }, signal)).data[0]?.["first"] ?? "";
 }
 
 /** The rows as the service writes them in CSV. @param {string} website @param {CustomBody} body @returns {Promise<Blob>} */

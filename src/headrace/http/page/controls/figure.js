@@ -5,13 +5,14 @@ import { change, NOTHING, percent } from "../state/format.js";
 
 /**
  * @param {{name: string, value: number | null | undefined, previous?: number | null, exact: string, shown: string, shownPrevious?: string,
- *   exactPrevious?: string, isBetterLow?: boolean, isChosen?: boolean, onChoose?: () => void}} props
+ *   exactPrevious?: string, isBetterLow?: boolean, isChosen?: boolean, missing?: string, onChoose?: () => void}} props  `missing`: why nothing was before
  */
-export function Figure({ name, value, previous, exact, shown, shownPrevious, exactPrevious, isBetterLow = false, isChosen = false, onChoose }) {
+export function Figure({ name, value, previous, exact, shown, shownPrevious, exactPrevious, isBetterLow = false, isChosen = false, missing = "", onChoose }) {
   return html`<button type="button" class="figure" aria-pressed=${isChosen} onClick=${onChoose}>
     <span class="name">${name}</span>
     <span class="value" title=${exact}>${shown}</span>
     ${previous !== undefined && html`<${Change} value=${value} previous=${previous} shownPrevious=${shownPrevious} exactPrevious=${exactPrevious} isBetterLow=${isBetterLow} />`}
+    ${missing && html`<span class="change faint" title=${missing}>${NOTHING}<span class="hidden"> ${missing}</span></span>`}
   </button>`;
 }
 

@@ -1,6 +1,6 @@
 /** Calendar days of a time zone, as `YYYY-MM-DD`, and ranges of them. Pure. */
 
-/** @typedef {{last: number} | {from: string, to: string}} Range */
+/** @typedef {{last: number, isDefault?: true} | {from: string, to: string}} Range  `isDefault`: nobody has chosen it */
 /** @typedef {{startDate: string, endDate: string}} Bounds  Both ends are included. */
 /** @typedef {"hourly" | "daily" | "weekly" | "monthly"} Granularity */
 

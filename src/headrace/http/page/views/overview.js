@@ -1,6 +1,7 @@
 /** The overview of a website: one request, beside the range before. */
 
-import { bounds, granularity, navigate, page, timezone, urlWith, website } from "../app_state.js";
+import { amend, bounds, granularity, navigate, page, timezone, urlWith, website } from "../app_state.js";
+import { firstEvent } from "../api/queries.js";
 import { forgetBreakdowns, summary } from "../api/standard.js";
 import { ChartOrTable } from "../charts/chart_or_table.js";
 import { Breakdown } from "../controls/breakdown.js";
@@ -11,10 +12,12 @@ import { Failure, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { html } from "../html.js";
 import { hasBegun, todayIn } from "../state/dates.js";
-import { bucketName, bucketTime, countryName, duration, exactNumber, NOTHING, percent, referrerName, shortNumber } from "../state/format.js";
+import { fittingRange, isBeforeFirst, mayBeNew, withoutPrevious } from "../state/first_days.js";
+import { bucketName, bucketTime, countryName, datetime, duration, exactNumber, NOTHING, percent, referrerName, shortNumber } from "../state/format.js";
+import { DEFAULT_STATE } from "../state/page_state.js";
 import { splitOpen } from "../state/rows.js";
 import { breakdownQuery } from "../state/standard_types.js";
-import { useEffect, useState } from "../vendor/hooks.js";
+import { useEffect, useRef, useState } from "../vendor/hooks.js";
 
 /** @typedef {Record<string, any>} Row */
 /** @typedef {{name: string, shown: (value: any) => string, exact: (value: any) => string, isBetterLow?: boolean}} Metric */
@@ -49,7 +52,11 @@ export function Overview() {
   const { website: id, compare, filters } = page.value;
   const request = { website: id, bounds: bounds.value, timezone: timezone.value, granularity: granularity.value, compare, filters };
   const key = JSON.stringify(request);
-  const { value, error, isLoading, reload } = useLoad(`overview ${key}`, (signal) => summary(request, signal));
+  const { value: loaded, error, isLoading, reload } = useLoad(`overview ${key}`, (signal) => summary(request, signal));
+  const { first, isSettled } = useFirstEvent(id, loaded, isLoading);
+  const lacksBefore = first !== "" && isBeforeFirst(bounds.value, compare, dayOf(first));
+  const value = !isSettled ? undefined : loaded && lacksBefore ? withoutPrevious(loaded) : loaded;
+  const missing = lacksBefore ? `Nothing to compare with: no events before ${datetime(first, timezone.value)}` : "";
   const afresh = () => {
     forgetBreakdowns();
     forget(); // the breakdowns without the first event
@@ -61,12 +68,38 @@ export function Overview() {
     ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
     ${value && isEmpty(value.summary, filters) ? html`<${Nothing} key=${id} onFirst=${afresh} />` : (value || error == null) && html`
       <section class=${`card lead ${isLoading ? "stale" : ""}`} aria-busy=${isLoading}>
-        <${Figures} summary=${value?.summary} />
-        <${Chart} rows=${value?.timeseries} />
+        <${Figures} summary=${value?.summary} missing=${missing} />
+        <${Chart} rows=${value?.timeseries} missing=${missing} />
       </section>
       <div class="cards">${CARDS.map((tabs) => html`<${Breakdown} key=${tabs[0]?.type} request=${request} totals=${totals}
         tabs=${tabs.map((tab) => ({ ...tab, moreUrl: exploreUrl(tab.type) }))} />`)}</div>`}
     ${value?.online != null && html`<${Online} count=${value.online} />`}`;
+}
+
+/**
+ * The time of the first event, "" unless nothing is before what is shown; then a range that nobody has
+ * chosen becomes one that fits. Until `isSettled`, the figures are not those to be shown.
+ * @param {string} id @param {import("../api/standard.js").Summary | undefined} figures @param {boolean} isLoading
+ */
+function useFirstEvent(id, figures, isLoading) {
+  const isQuiet = figures !== undefined && !isEmpty(figures.summary, page.value.filters) && mayBeNew(figures);
+  const { value = "", error, isLoading: isUnknown } = useLoad(isQuiet ? `first event ${id}` : "", (signal) => firstEvent(id, signal));
+  const isChanging = useRef(false);
+  const first = isQuiet && !isUnknown && error == null ? value : "";
+  const { range } = page.value;
+  const fitting = first !== "" && "isDefault" in range ? fittingRange(dayOf(first), todayIn(timezone.value)) : null;
+  useEffect(() => {
+    if (!fitting) return;
+    isChanging.current = true;
+    amend({ range: fitting });
+  }, [fitting?.last]);
+  if (!isLoading) isChanging.current = false;
+  return { first, isSettled: !isUnknown && !fitting && !isChanging.current };
+}
+
+/** @param {string} time */
+function dayOf(time) {
+  return todayIn(timezone.value, Date.parse(time));
 }
 
 /** Without an event in the range: how the first one gets there, and how old ones are found. @param {{onFirst: () => void}} props */
@@ -90,19 +123,19 @@ function metricName() {
   return page.value.metric in METRICS ? page.value.metric : "visitors";
 }
 
-/** @param {{summary: Row | undefined}} props */
-function Figures({ summary }) {
+/** @param {{summary: Row | undefined, missing: string}} props */
+function Figures({ summary, missing }) {
   return html`<div class="figures">${Object.entries(METRICS).map(([key, metric]) => {
     const value = summary?.[key];
     const previous = summary?.["previous"]?.[key];
     return html`<${Figure} key=${key} name=${metric.name} value=${value} previous=${summary?.["previous"] ? (previous ?? null) : undefined}
-      shown=${summary ? metric.shown(value) : " "} exact=${metric.exact(value)} shownPrevious=${metric.shown(previous)} exactPrevious=${metric.exact(previous)} isBetterLow=${metric.isBetterLow}
+      shown=${summary ? metric.shown(value) : " "} exact=${metric.exact(value)} shownPrevious=${metric.shown(previous)} exactPrevious=${metric.exact(previous)} isBetterLow=${metric.isBetterLow} missing=${summary ? missing : ""}
       isChosen=${key === metricName()} onChoose=${() => navigate({ metric: key === "visitors" ? "" : key })} />`;
   })}</div>`;
 }
 
-/** @param {{rows: Row[] | undefined}} props */
-function Chart({ rows }) {
+/** @param {{rows: Row[] | undefined, missing: string}} props */
+function Chart({ rows, missing }) {
   if (!rows) return html`<div class="chart-space"><${Skeleton} lines=${5} /></div>`;
   const key = metricName();
   const metric = /** @type {Metric} */ (METRICS[key]);
@@ -115,7 +148,7 @@ function Chart({ rows }) {
   const series = [...(hasPrevious ? [previous] : []), current, ...(open.length ? [unfinished] : [])];
   const number = { isNumber: true, format: metric.exact };
   return html`<${ChartOrTable} caption=${`${metric.name} over time`}
-    head=${html`<p class="legend"><span><i class="line"></i>${metric.name}</span>${hasPrevious && html`<span><i class="line dashed"></i>Before</span>`}</p>`}
+    head=${html`<p class="legend"><span><i class="line"></i>${metric.name}</span>${hasPrevious && html`<span><i class="line dashed"></i>Before</span>`}${missing && html`<span>${missing}</span>`}</p>`}
     rows=${rows.map((row) => ({ date: row["date"], now: row[key], before: row["previous"]?.[key] }))}
     columns=${[{ key: "date", label: "Date", format: (/** @type {string} */ date) => bucketName(date, bucket) }, { key: "now", label: metric.name, hasBar: true, ...number }, ...(hasPrevious ? [{ key: "before", label: "Before", ...number }] : [])]}
     chart=${{ times: rows.map((row) => bucketTime(row["date"])), series, max: key === "bounceRate" ? 1 : undefined, names: (/** @type {number} */ index) => bucketName(rows[index]?.["date"] ?? "", bucket), format: metric.exact, axisFormat: metric.shown }} />`;
@@ -136,7 +169,7 @@ function Online({ count }) {
 /** The rows of a breakdown, all of them, as a query to explore. @param {string} type */
 function exploreUrl(type) {
   const body = { query: breakdownQuery(type, page.value.filters), ...bounds.value, timezone: timezone.value, limit: 1000 };
-  return urlWith({ view: "explore", item: "", query: JSON.stringify(body), filters: [], metric: "", granularity: "", compare: "previous_period", range: { last: 30 } });
+  return urlWith({ view: "explore", item: "", query: JSON.stringify(body), filters: [], metric: "", granularity: "", compare: "previous_period", range: DEFAULT_STATE.range });
 }
 
 export const title = () => website.value?.name ?? "Overview";

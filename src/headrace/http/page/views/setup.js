@@ -9,6 +9,7 @@ import { Failure } from "../controls/messages.js";
 import { html } from "../html.js";
 import { ago, counted, datetime } from "../state/format.js";
 import { faultsOf, kindOf, titleOf } from "../state/live_items.js";
+import { DEFAULT_STATE } from "../state/page_state.js";
 import { useEffect, useState } from "../vendor/hooks.js";
 
 /** @typedef {{count: number, latest: string, title: string}} Arrived  `title` is that of an item that came while this was shown */
@@ -79,7 +80,7 @@ function Light({ id, onFirst }) {
     <strong>${isThere ? "Events arrive" : arrived ? "Waiting for the first event" : "Looking for events"}</strong>
     ${isThere && arrived ? html`<p class="faint">${arrived.title && html`<b><bdi>${arrived.title}</bdi></b> just now. `}${counted(arrived.count, "event", "events")} so far${arrived.title ? "" : html`, the last one <span title=${datetime(arrived.latest, timezone.value)}>${ago(arrived.latest)}</span>`}.</p>` : html`<p class="faint">Nothing to do here: the light turns green by itself.</p>`}
     ${faults.length > 0 && html`<ul class="refusal"><li><b>A call was refused just now</b></li>${faults.map((fault) => html`<li key=${fault}>${fault}</li>`)}</ul>`}</div>
-    ${isThere && html`<a class="primary button" href=${urlWith({ view: "overview", item: "", query: "", metric: "", range: { last: 30 } })}>See the overview</a>`}</section>`;
+    ${isThere && html`<a class="primary button" href=${urlWith({ view: "overview", item: "", query: "", metric: "", range: DEFAULT_STATE.range })}>See the overview</a>`}</section>`;
 }
 
 /**
