@@ -265,6 +265,20 @@ def test_tables_fit_a_phone_without_scrolling(page: Page, view: str) -> None:
     assert max(hidden) <= 0
 
 
+def test_periods_of_retention_that_are_named_fit_a_narrow_window(page: Page) -> None:
+    show(page, next(one for one in VIEWS if one.name == "retention by days"))
+
+    page.set_width(640)
+    page.until("document.querySelectorAll('.cohorts thead th').length === 9")
+
+    scroll = "document.querySelector('.scroll')"
+    assert page.until(f"[{scroll}.scrollWidth - {scroll}.clientWidth]") == [0]
+    assert page.until("document.querySelector('.turn').innerText").split() == [
+        *("\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", "Days", "+0", "to", "+6"),
+        *("of", "+12", "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"),
+    ]
+
+
 def test_later_periods_of_retention_are_turned_to_on_a_phone(page: Page) -> None:
     show(page, next(one for one in VIEWS if one.name == "retention by days"))
     cells = "[...document.querySelectorAll('.cohorts %s')].map((one) => one.textContent)"

@@ -62,11 +62,11 @@ function Events({ side, filters, columns, set }) {
 function Cohorts({ rows, granularity }) {
   const begun = begunPeriods(rows);
   const unit = BUCKETS[/** @type {"daily"} */ (granularity)] ?? "period";
-  const { isNarrow, fitting } = useWindow();
+  const { hasShortNames, fitting } = useWindow();
   const [chosen, setFirst] = useState(0);
   const first = Math.max(0, Math.min(chosen, begun - fitting));
   const periods = Array.from({ length: Math.min(fitting, begun - first) }, (_, index) => first + index);
-  const name = (/** @type {string} */ date) => (isNarrow ? shortBucketName : bucketName)(date, granularity);
+  const name = (/** @type {string} */ date) => (hasShortNames ? shortBucketName : bucketName)(date, granularity);
   return html`${periods.length < begun && html`<p class="turn"><button type="button" aria-label="Earlier periods" disabled=${first === 0} onClick=${() => setFirst(first - fitting)}>‹</button>
       <span role="status">${unit === "day" ? "Days" : unit === "week" ? "Weeks" : "Months"} <b>+${first}</b> to <b>+${first + periods.length - 1}</b> of +${begun - 1}</span>
       <button type="button" aria-label="Later periods" disabled=${first + periods.length === begun} onClick=${() => setFirst(first + fitting)}>›</button></p>`}
@@ -77,9 +77,9 @@ function Cohorts({ rows, granularity }) {
       ${periods.map((index) => html`<${Share} key=${index} count=${row["returned"][index]} size=${row["size"]} isOpen=${isOpen(row["returned"], index)} />`)}</tr>`)}</tbody></table></div>`;
 }
 
-/** Whether the window is narrow, and how many periods fit it. @returns {{isNarrow: boolean, fitting: number}} */
+/** Whether cohorts have short names, and how many periods fit the window. @returns {{hasShortNames: boolean, fitting: number}} */
 function useWindow() {
-  const read = () => ({ isNarrow: NARROW.matches, fitting: NARROW.matches ? 5 : MEDIUM.matches ? 7 : Infinity });
+  const read = () => ({ hasShortNames: MEDIUM.matches, fitting: NARROW.matches ? 5 : MEDIUM.matches ? 7 : Infinity });
   const [found, setFound] = useState(read);
   useEffect(() => {
     const onChange = () => setFound(read());
