@@ -228,6 +228,23 @@ def test_live_view_shows_what_is_acknowledged_and_what_is_refused(page: Page) ->
     page.until("document.querySelector('[role=status]').innerText === 'Paused'")
 
 
+def test_live_views_that_were_left_keep_no_connection(page: Page) -> None:
+    """A browser opens six connections to a service, and keeps pages that were left as they are."""
+    is_listening = "document.querySelector('[role=status]')?.innerText === 'Listening'"
+    for number in range(8):
+        page.open("live", metric=str(number))
+        page.until(is_listening)
+    page.open("setup")
+    page.tab.run("history.back(); arguments[0]()")
+    page.until(f"location.pathname === '/app/live' && {is_listening}")
+    event = {"name": "after the return", "timestamp": yesterday_ms() - 45 * 86_400_000}
+    sent = page.service.post(f"/track?website_id={page.website}", [event])
+    assert sent.status_code == 200, sent.text
+
+    assert page.until("document.querySelector('ul.live').innerText.includes('after the return')")
+    assert page.problems() == []
+
+
 def test_setup_pins_the_tracker_that_the_service_has(page: Page) -> None:
     page.open("setup")
     shown = page.until(
