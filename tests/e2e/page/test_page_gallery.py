@@ -249,6 +249,7 @@ def many_objects(service: Service) -> None:
     "view",
     [
         *("vitals", "error", "admin websites", "admin keys", "explore table"),
+        "admin storage",
         *("explore many columns", "retention", "retention by days", "funnels by country"),
     ],
 )

@@ -41,7 +41,7 @@ function Storage() {
   if (!value) return html`<section class="card"><${Skeleton} lines=${4} /></section>`;
   const time = (/** @type {string} */ iso) => (iso ? datetime(iso, timezone.value) : "–");
   const number = { isNumber: true, format: exactNumber };
-  const stored = value.length === 0 ? html`<${Empty} title="Nothing is stored yet" />` : html`<${DataTable} caption="What is stored" rows=${value} columns=${[
+  const stored = value.length === 0 ? html`<${Empty} title="Nothing is stored yet" />` : html`<${DataTable} caption="What is stored" isStacked=${true} rows=${value} columns=${[
     { key: "table", label: "Table" },
     { key: "rows", label: "Rows", ...number, hasBar: true },
     { key: "bytes", label: "On disk", isNumber: true, format: bytes },
