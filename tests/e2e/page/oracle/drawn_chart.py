@@ -20,11 +20,16 @@ _RECORD: Final = """(() => {
     before(Path2D.prototype, name, (path, x, y) => (path.points ??= []).push([x, y]));
   }
   const context = CanvasRenderingContext2D.prototype;
-  before(context, "clearRect", ({canvas}) => { canvas.drawn = {lines: [], labels: []}; });
+  before(context, "clearRect", ({canvas}) => { canvas.drawn = {lines: [], labels: [], cut: []}; });
   before(context, "stroke", (own, path) => path?.points && own.canvas.drawn.lines.push(
     {points: path.points, dash: own.getLineDash().map((length) => length / devicePixelRatio)}));
-  before(context, "fillText", ({canvas, textAlign}, text, x, y) =>
-    canvas.drawn.labels.push([textAlign, text, x, y]));
+  before(context, "fillText", (own, text, x, y) => {
+    const {canvas, textAlign} = own;
+    canvas.drawn.labels.push([textAlign, text, x, y]);
+    if (textAlign === "center" && x + own.measureText(text).width / 2 > canvas.width) {
+      canvas.drawn.cut.push(text);
+    }
+  });
 })();"""
 """Notes what is drawn on each canvas since it was cleared last: lines and labels, in pixels."""
 
@@ -44,6 +49,8 @@ class DrawnChart(NamedTuple):
     second_px: float
     value_px: float
     """How far a pixel is: in seconds, and in units of the value."""
+    cut: list[str]
+    """Labels below the chart that do not fit on its canvas."""
 
 
 @contextmanager
@@ -75,7 +82,7 @@ def drawn_chart(page: Page, year: int, value_of: Value) -> DrawnChart:
         for line in drawn["lines"]
     }
     assert len(lines) == len(drawn["lines"])
-    return DrawnChart(lines, second_px, value_px)
+    return DrawnChart(lines, second_px, value_px, drawn["cut"])
 
 
 def _times(labels: list[tuple[float, str]], year: int) -> list[tuple[float, datetime]]:

@@ -76,6 +76,7 @@ def test_lines_on_the_canvas_are_those_of_the_oracle(
             known.open("/", metric="" if metric == "visitors" else metric, **parameters)
             chart = drawn_chart(known.page, 2025, value_of)
 
+            assert chart.cut == []
             before_rows: list[Row] = [row.get("previous") or {} for row in rows]
             before = [row.get(metric) for row in before_rows]
             assert set(chart.lines) == {SOLID, *([BEFORE] if is_compared else [])}

@@ -84,7 +84,7 @@ function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, ma
   return {
     width,
     height,
-    padding: [12, 12, 0, 4],
+    padding: [12, 24, 0, 4],
     legend: { show: false },
     tzDate: (/** @type {number} */ time) => UPlot.tzDate(new Date(time * 1000), "Etc/UTC"),
     cursor: { y: false, points: { size: 8, width: 2 }, drag: { x: false, y: false } },
