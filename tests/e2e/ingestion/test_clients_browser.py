@@ -5,17 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from testing.browsers.chromium import CHROMEDRIVER, CHROMIUM, Tab, opened_tab, served_pages
+from testing.browsers.chromium import Tab, opened_tab, served_pages
+from testing.browsers.marks import NEEDS_CHROMIUM
 from testing.service import Json, Row, Service, wait_until
 from tests.e2e.envelopes import TIMESTAMP_MS
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
-    pytest.mark.skipif(
-        not (Path(CHROMIUM).exists() and Path(CHROMEDRIVER).exists()),
-        reason="chromium and chromium-driver are not installed",
-    ),
+    NEEDS_CHROMIUM,
 ]
 
 DESKTOP = (

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -13,17 +12,14 @@ from headrace.model.data_retention import DataRetention
 from headrace.model.tenancy import Scope, WebsiteChange, WebsiteId
 from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry
-from testing.browsers.chromium import CHROMEDRIVER, CHROMIUM
+from testing.browsers.marks import NEEDS_CHROMIUM
 from testing.browsers.page import Page, opened_page
 from testing.service import Service, bearer
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
-    pytest.mark.skipif(
-        not (Path(CHROMIUM).exists() and Path(CHROMEDRIVER).exists()),
-        reason="chromium and chromium-driver are not installed",
-    ),
+    NEEDS_CHROMIUM,
 ]
 
 RECEIVED_MS = 1_750_000_000_000

@@ -2,22 +2,18 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from headrace.model.tenancy import Scope
-from testing.browsers.chromium import CHROMEDRIVER, CHROMIUM
+from testing.browsers.marks import NEEDS_CHROMIUM
 from testing.browsers.page import Page, opened_page
 from testing.service import Json, Service, bearer
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
-    pytest.mark.skipif(
-        not (Path(CHROMIUM).exists() and Path(CHROMEDRIVER).exists()),
-        reason="chromium and chromium-driver are not installed",
-    ),
+    NEEDS_CHROMIUM,
 ]
 
 VIEWS = {"/a": 3, "/b": 2, "/c": 1}

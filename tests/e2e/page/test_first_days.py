@@ -2,21 +2,17 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-from testing.browsers.chromium import CHROMEDRIVER, CHROMIUM
+from testing.browsers.marks import NEEDS_CHROMIUM
 from testing.browsers.page import Page, opened_page
 from testing.service import Service, bearer
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
-    pytest.mark.skipif(
-        not (Path(CHROMIUM).exists() and Path(CHROMEDRIVER).exists()),
-        reason="chromium and chromium-driver are not installed",
-    ),
+    NEEDS_CHROMIUM,
 ]
 
 CHANGES = "[...document.querySelectorAll('.figure .change')].map((one) => one.textContent.trim())"

@@ -3,23 +3,19 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
 from headrace.http.tracker.files import snippet
 from headrace.model.tenancy import Scope, WebsiteId
-from testing.browsers.chromium import CHROMEDRIVER, CHROMIUM
+from testing.browsers.marks import NEEDS_CHROMIUM
 from testing.browsers.page import HOSTILE_NAMES, Page, opened_page
 from testing.service import Json, Service, bearer
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
-    pytest.mark.skipif(
-        not (Path(CHROMIUM).exists() and Path(CHROMEDRIVER).exists()),
-        reason="chromium and chromium-driver are not installed",
-    ),
+    NEEDS_CHROMIUM,
 ]
 
 PATHS = ["/", "explore", "vitals", "errors", "funnels", "retention", "live", "setup", "admin"]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from headrace.model.tenancy import Scope
-from testing.browsers.chromium import CHROMEDRIVER, CHROMIUM
+from testing.browsers.marks import NEEDS_CHROMIUM
 from testing.browsers.page import HOSTILE_NAMES, Page, opened_page
 from testing.sample_shop import send_traffic, shop_traffic
 from testing.service import Service
@@ -26,10 +26,7 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.node,
     pytest.mark.slow,
-    pytest.mark.skipif(
-        not (Path(CHROMIUM).exists() and Path(CHROMEDRIVER).exists()),
-        reason="chromium and chromium-driver are not installed",
-    ),
+    NEEDS_CHROMIUM,
     pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed"),
 ]
 

@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
 
-from testing.browsers.chromium import CHROMEDRIVER, CHROMIUM
+from testing.browsers.marks import NEEDS_CHROMIUM
 from testing.browsers.page import Page
 from tests.e2e.page.oracle.known_traffic import END, START, ZONE
 from tests.oracle import Answer, Stored, evaluate_query
@@ -19,10 +18,7 @@ Texts = list[list[str]]
 MARKS: Final = [
     pytest.mark.browser,
     pytest.mark.slow,
-    pytest.mark.skipif(
-        not (Path(CHROMIUM).exists() and Path(CHROMEDRIVER).exists()),
-        reason="chromium and chromium-driver are not installed",
-    ),
+    NEEDS_CHROMIUM,
 ]
 
 DAYS: Final = {"startDate": START, "endDate": END, "timezone": ZONE.key}
