@@ -104,18 +104,27 @@ class Rollup:
         return self._is_whole
 
     def _check_bytes(self, session: ChdbSession, stop: threading.Event) -> None:
-        """Compare all parts with their checksums; chDB then marks a broken projection as broken."""
+        """Compare all parts with their checksums; chDB then marks a broken projection as broken.
+
+        A part that is merged or mutated before its turn is checked by the name of its successor.
+        """
+        checked = set[str]()
+        while names := self._active_parts(session) - checked:
+            for name in sorted(names):
+                if stop.is_set():
+                    return
+                try:
+                    session.execute(f"CHECK TABLE `{EVENTS.name}` PART {quote_literal(name)}")
+                except ClickHouseError as failure:  # replaced meanwhile, or it cannot be read
+                    get_logger().info("part_not_checked", part=name, code=failure.code)
+            checked |= names
+
+    def _active_parts(self, session: ChdbSession) -> set[str]:
         names = session.execute(
             "SELECT name FROM system.parts WHERE active AND "  # noqa: S608 - our own names
             f"table = '{EVENTS.name}' AND database = {quote_literal(self._database)}"
         )
-        for (name,) in names:
-            if stop.is_set():
-                return
-            try:
-                session.execute(f"CHECK TABLE `{EVENTS.name}` PART {quote_literal(name)}")
-            except ClickHouseError as failure:  # merged meanwhile, or a part that cannot be read
-                get_logger().info("part_not_checked", part=name, code=failure.code)
+        return {name for (name,) in names}
 
 
 class RollupRebuilder:
