@@ -127,9 +127,57 @@ _EQUAL_FUNNEL = (
 )
 
 
-def _counts_and_median(answer: Answer) -> Rows:
-    first, second = answer["data"]
-    return [[first["count"], second["count"], second["medianSeconds"]]]
+def _reaches(step: int) -> str:
+    """The latest start of an attempt that reaches a step with each hit, 0 where none does."""
+    before = f"arrayFill(start -> start > 0, starts{step - 1})"
+    return (
+        f"arrayMap((time, step, start) -> if(step = {step} AND start + 86400000 >= time, start, 0),"
+        f" times, steps, arrayPushFront(arrayPopBack({before}), toInt64(0))) AS starts{step}"
+    )
+
+
+def _first_after(step: int) -> str:
+    """The position of the earliest hit of a step after that of the step before."""
+    return (
+        f"arrayFirstIndex((step, at) -> step = {step} AND at > at{step - 1}, steps,"
+        f" arrayEnumerate(steps)) AS at{step}"
+    )
+
+
+_EQUAL_LONG_FUNNEL = (
+    "SELECT count(), {results} FROM (SELECT times, level, at1, {positions} FROM"
+    " (SELECT times, steps, level, arrayFirstIndex((time, step) -> step = 1 AND"
+    " time + 86400000 >= done, times, steps) AS at1 FROM (SELECT times, steps,"
+    " arrayMax(arrayMap((found, step) -> if(found > 0, step, 1), ends, [2, 3, 4])) AS level,"
+    " if(level = 1, times[indexOf(steps, 1)], ends[level - 1]) AS done FROM"
+    " (SELECT times, steps, arrayMap((time, step) -> if(step = 1, time, 0), times, steps) AS"
+    " starts1, {reaches}, {ends} FROM"
+    " (SELECT hits.1 AS times, hits.3 AS steps FROM (SELECT arraySort(groupArray(("
+    "toUnixTimestamp64Milli(time), id, indexOf({names}, event_name)))) AS hits FROM events"
+    f" WHERE {_ROWS} AND anonymous_id != '' AND event_name IN {{names}}"
+    " GROUP BY anonymous_id HAVING countIf(event_name = {names}[1]) > 0))))))"
+).format(
+    results=", ".join(
+        f"countIf(level >= {step}), quantileExactInclusiveIf(0.5)(times[at{step}] - times[at1],"
+        f" level >= {step}) / 1000"
+        for step in (2, 3, 4)
+    ),
+    positions=", ".join(_first_after(step) for step in (2, 3, 4)),
+    reaches=", ".join(_reaches(step) for step in (2, 3, 4)),
+    ends="[{}] AS ends".format(
+        ", ".join(
+            f"arrayFirst((time, start) -> start > 0, times, starts{step})" for step in (2, 3, 4)
+        )
+    ),
+    names=list(_LONG_STEPS),
+    website="{website}",
+)
+
+
+def _counts_and_medians(answer: Answer) -> Rows:
+    first, *others = answer["data"]
+    values = ((step["count"], step["medianSeconds"]) for step in others)
+    return [[first["count"], *(value for pair in values for value in pair)]]
 
 
 QUERIES: tuple[WiderQuery, ...] = (
@@ -221,7 +269,11 @@ QUERIES: tuple[WiderQuery, ...] = (
     ),
     WiderQuery("funnel of two steps", "funnel", _FUNNEL, (_window_funnel(*_STEPS),), None),
     WiderQuery(
-        "funnel of two steps, equal answer", "funnel", _FUNNEL, (_EQUAL_FUNNEL,), _counts_and_median
+        "funnel of two steps, equal answer",
+        "funnel",
+        _FUNNEL,
+        (_EQUAL_FUNNEL,),
+        _counts_and_medians,
     ),
     WiderQuery(
         "funnel of four steps",
@@ -229,6 +281,13 @@ QUERIES: tuple[WiderQuery, ...] = (
         {"steps": [_step(name) for name in _LONG_STEPS], **RANGE},
         (_window_funnel(*_LONG_STEPS),),
         None,
+    ),
+    WiderQuery(
+        "funnel of four steps, equal answer",
+        "funnel",
+        {"steps": [_step(name) for name in _LONG_STEPS], **RANGE},
+        (_EQUAL_LONG_FUNNEL,),
+        _counts_and_medians,
     ),
     WiderQuery(
         "weekly retention of four periods",
@@ -276,6 +335,23 @@ QUERIES: tuple[WiderQuery, ...] = (
             ),
         ),
         None,
+    ),
+    WiderQuery(
+        "weekly retention of who signed up, equal answer",
+        "retention",
+        {**_RETENTION, "first": _step("signup_completed")},
+        (
+            (
+                "SELECT toString(cohort), count(), sumForEach(arrayMap(week -> has(weeks, cohort"
+                " + 7 * week), range(4))) FROM (SELECT toMonday(hits[first].1) AS cohort,"
+                " arrayDistinct(arrayMap(hit -> toMonday(hit.1), arraySlice(hits, first + 1)))"
+                " AS weeks FROM (SELECT arraySort(groupArray((time, id, event_name ="
+                " 'signup_completed'))) AS hits, arrayFirstIndex(hit -> hit.3 AND toDate(hit.1) <="
+                f" '{MONTH.last}', hits) AS first FROM events WHERE {_UNTIL_RETURNS}"
+                " GROUP BY anonymous_id HAVING first > 0)) GROUP BY cohort ORDER BY cohort"
+            ),
+        ),
+        _columns("date", "size", "returned"),
     ),
     WiderQuery(
         "values of a column that contain a text",

@@ -4,7 +4,8 @@ Run: .venv/bin/python -m bench.storage.rollup_inserts --folder DIR [--of rollup]
 [--fill 1000000]
 
 The product's writer inserts the same batches into two databases of one new store, in turn: one with
-all migrations and one without that of the daily rollup, or that of the keys of ids (`--of keys`).
+all migrations and one without that of the daily rollup, or that of the keys of ids (`--of keys`),
+or that of the test for simple properties (`--of properties`).
 CPU is that of the process until all parts are merged and all mutations are done.
 """
 
@@ -20,7 +21,7 @@ from bench.dataset.generate import wait_until_merged
 from bench.queries.sessions import cpu_s
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.writer import ChdbWriter
-from headrace.adapters.store.dialect import id_key_ddl, rollup_ddl
+from headrace.adapters.store.dialect import id_key_ddl, rollup_ddl, simple_properties_ddl
 from headrace.adapters.store.dialect.ddl import MIGRATIONS, Migration
 from headrace.adapters.store.dialect.statements import Statement
 from headrace.base.logs import get_logger
@@ -33,6 +34,7 @@ FILL_BATCH_ROWS = 100_000
 DERIVED: Mapping[str, tuple[Statement, ...]] = {
     "rollup": rollup_ddl.STATEMENTS,
     "keys": id_key_ddl.STATEMENTS,
+    "properties": simple_properties_ddl.STATEMENTS,
 }
 SIZE = "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = '{}'"
 

@@ -207,3 +207,7 @@ ALTER TABLE `errors` ADD COLUMN IF NOT EXISTS `fingerprint` String MATERIALIZED 
 ALTER TABLE `events` ADD COLUMN IF NOT EXISTS `visitor_key` UInt128 MATERIALIZED if(notEquals(anonymous_id, ''), reinterpretAsUInt128(sipHash128(anonymous_id)), toUInt128(0)), ADD COLUMN IF NOT EXISTS `session_key` UInt128 MATERIALIZED if(notEquals(session_id, ''), reinterpretAsUInt128(sipHash128(session_id)), toUInt128(0));
 
 ALTER TABLE `events` MATERIALIZE COLUMN `visitor_key`, MATERIALIZE COLUMN `session_key` SETTINGS mutations_sync = 0;
+
+ALTER TABLE `events` ADD COLUMN IF NOT EXISTS `has_simple_properties` UInt8 MATERIALIZED position(properties, '\\') + position(properties, ':{"') + position(properties, ',{"') + position(properties, '[{"') = 0;
+
+ALTER TABLE `events` MATERIALIZE COLUMN `has_simple_properties` SETTINGS mutations_sync = 0;

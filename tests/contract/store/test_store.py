@@ -454,6 +454,40 @@ def test_visitors_of_an_older_store_are_counted_with_those_stored_since(
         chdb.execute(f"DROP DATABASE {older} SYNC")
 
 
+def test_properties_of_an_older_store_are_tested_with_those_stored_since(
+    chdb_store: FreshStore,
+) -> None:
+    chdb, older = chdb_store.engine, f"{chdb_store.database}_older"
+    simple = ["{}", '{"a":1,"b":"{}"}', '{"a":[1,2]}', '{"a":"x:{ y"}']
+    nested = ['{"a":{"b":1}}', '{"a":[{"b":1}]}', '{"a":[1,{"b":1}]}']
+    others = [*nested, r'{"a":"\n"}', '{"a":"looks nested:{"}']
+    rows = [{"properties": text.encode()} for text in (*simple, *others)]
+    writer = ChdbWriter(chdb, database=older, migrations=MIGRATIONS[:8])
+    newer = ChdbWriter(chdb, database=older)
+    tested = (
+        "SELECT has_simple_properties, arraySort(groupArray(properties)) "
+        f"FROM {older}.events GROUP BY ALL ORDER BY ALL"
+    )
+    try:
+        writer.prepare()
+        writer.insert(EVENTS, arrow_stream(EVENTS, rows[::2]), token="t")
+        writer.close()
+        newer.prepare()
+        newer.insert(EVENTS, arrow_stream(EVENTS, rows[1::2]), token="u")
+        expected = [[0, sorted(others)], [1, sorted(simple)]]
+        assert chdb.execute(tested) == expected
+        _until_mutated(chdb, older)
+        assert chdb.execute(tested) == expected
+        assert chdb.execute(
+            "SELECT sum(rows) FROM system.parts_columns WHERE active "
+            f"AND column = 'has_simple_properties' AND database = '{older}'"
+        ) == [[9]]
+        assert newer.rollup.check() == 0
+    finally:
+        newer.close()
+        chdb.execute(f"DROP DATABASE {older} SYNC")
+
+
 def _until_mutated(chdb: ChdbInstance, database: str) -> None:
     waiting = f"SELECT count() FROM system.mutations WHERE NOT is_done AND database = '{database}'"
     while chdb.execute(waiting) != [[0]]:

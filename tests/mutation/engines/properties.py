@@ -5,6 +5,7 @@ from typing import Final
 from tests.mutation.wrong_engine import QUERY, WrongEngine
 
 _PROPERTIES: Final = f"{QUERY}/sql/json_properties.py"
+_SIMPLE_PROPERTIES: Final = "src/headrace/formats/simple_properties.py"
 _ORDER: Final = f"{QUERY}/sql/order_by.py"
 _RESULT_VALUES: Final = f"{QUERY}/result_values.py"
 
@@ -27,14 +28,21 @@ WRONG_ENGINES: Final[tuple[WrongEngine, ...]] = (
     WrongEngine(
         "custom",
         "objects within arrays are searched",
-        _PROPERTIES,
+        _SIMPLE_PROPERTIES,
         """(r"\\\\", ':{"', ',{"', '[{"')""",
         """(r"\\\\", ':{"', ',{"')""",
     ),
     WrongEngine(
         "custom",
+        "objects behind the first of an array are searched",
+        _SIMPLE_PROPERTIES,
+        """(r"\\\\", ':{"', ',{"', '[{"')""",
+        """(r"\\\\", ':{"', '[{"')""",
+    ),
+    WrongEngine(
+        "custom",
         "documents with escapes are searched",
-        _PROPERTIES,
+        _SIMPLE_PROPERTIES,
         """(r"\\\\", ':{"', ',{"', '[{"')""",
         """(':{"', ',{"', '[{"')""",
     ),
@@ -42,8 +50,8 @@ WRONG_ENGINES: Final[tuple[WrongEngine, ...]] = (
         "custom",
         "keys that begin like a separator are searched for",
         _PROPERTIES,
-        "return _FALSE if self.key.startswith(_UNSEARCHABLE_PREFIXES) else _SIMPLE_ALIAS",
-        "return _SIMPLE_ALIAS",
+        "return _FALSE if self.key.startswith(_UNSEARCHABLE_PREFIXES) else IS_SIMPLE_COLUMN",
+        "return IS_SIMPLE_COLUMN",
     ),
     # Values
     WrongEngine(

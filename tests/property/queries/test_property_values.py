@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from headrace.formats.simple_properties import IS_SIMPLE, IS_SIMPLE_COLUMN
 from headrace.model.catalog import EVENTS, Column
 from headrace.model.plan import OutputKind
 from headrace.ports.store import CHDB_DIALECT, Dialect
@@ -85,6 +86,7 @@ def column(key: str) -> Column:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(random_strategy=st.lists(documents, min_size=1, max_size=40), key=st.sampled_from(KEYS))
+@example(random_strategy=[{"a": {"k": 1}}, {"a": [{"k": 1}]}, {"a": [1, {"k": 1}]}], key="k")
 @example(random_strategy=[{"a": ":5, "}], key=":")
 @example(random_strategy=[{"a": "x", ":5,": 1}], key=",")
 @example(random_strategy=[{"a": ["x"], ":5,": 1}], key="],")
@@ -108,7 +110,8 @@ def test_value_is_the_one_that_was_sent(
     ]
     source = f"arrayJoin({parameters.bind(stored, 'Array(String)')}) AS properties"
     sql = (
-        f"WITH {', '.join(properties.definitions)} SELECT {', '.join(names)} FROM (SELECT {source})"
+        f"WITH {', '.join(properties.definitions)} SELECT {', '.join(names)}"
+        f" FROM (SELECT properties, {IS_SIMPLE} AS {IS_SIMPLE_COLUMN} FROM (SELECT {source}))"
     )
     rows = chdb_store_of_module.rows(sql, parameters.values)
     wanted = [found(document, key) for document in random_strategy]

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from headrace.formats.simple_properties import IS_SIMPLE_COLUMN
 from headrace.model.catalog import Column, property_key
 from headrace.model.plan import FilterScalar
 from headrace.ports.store import Dialect
@@ -41,17 +42,11 @@ _QUOTE = '"'
 _DOT = "."
 _UNSEARCHABLE_PREFIXES = (":", ",", "]")
 
-# Most documents contain neither an escape nor a nested object. In these a key occurs only once, so
-# a text search finds its value without parsing the document: documents have no blanks, and
-# `"key":` cannot occur within a text, whose quotation marks would be escaped. A match can reach
-# from the end of one text to the start of the next, so keys that begin like a separator of texts
-# are not searched for.
-_SIMPLE_ALIAS = "properties_flat"
+# Most documents are simple. In these a key occurs only once, so a text search finds its value
+# without parsing the document: documents have no blanks, and `"key":` cannot occur within a text,
+# whose quotation marks would be escaped. A match can reach from the end of one text to the start of
+# the next, so keys that begin like a separator of texts are not searched for.
 _FALSE = "0"
-_IS_SIMPLE = (
-    " + ".join(f"position(properties, '{token}')" for token in (r"\\", ':{"', ',{"', '[{"'))
-    + " = 0"
-)
 _EXTRACTED = "simpleJSONExtractRaw(properties, {key})"
 # A missing value, a text, true, false and small whole numbers have one spelling only, so the
 # extracted text is the value. Merging the results of two branches costs as much as extracting, so
@@ -115,8 +110,8 @@ class _Property(NamedTuple):
 
     @property
     def is_simple(self) -> str:
-        """SQL of the condition for a search to find the value: see `_IS_SIMPLE`."""
-        return _FALSE if self.key.startswith(_UNSEARCHABLE_PREFIXES) else _SIMPLE_ALIAS
+        """SQL of the condition for a search to find the value."""
+        return _FALSE if self.key.startswith(_UNSEARCHABLE_PREFIXES) else IS_SIMPLE_COLUMN
 
 
 class PropertyColumns:
@@ -134,7 +129,6 @@ class PropertyColumns:
         json_property = self._property(column)
         if json_property.alias not in self._defined:
             full_parse = _reindent(self._full_parse(json_property.key_paths), 2)
-            self._define(_SIMPLE_ALIAS, _IS_SIMPLE)
             self._define(json_property.extracted, _EXTRACTED.format(key=json_property.escaped_key))
             self._define(
                 json_property.alias,

@@ -1,11 +1,10 @@
 WITH
-    position(properties, '\\') + position(properties, ':{"') + position(properties, ',{"') + position(properties, '[{"') = 0 AS properties_flat,
     simpleJSONExtractRaw(properties, {p6:String}) AS property_0_found,
     if(
-        bitAnd(properties_flat, ascii(property_0_found) <= 34),
+        bitAnd(has_simple_properties, ascii(property_0_found) <= 34),
         nullIf(property_0_found, ''),
         if(
-            properties_flat AND (property_0_found IN ('true', 'false') OR toUInt32OrZero(property_0_found) > 0),
+            has_simple_properties AND (property_0_found IN ('true', 'false') OR toUInt32OrZero(property_0_found) > 0),
             property_0_found,
             arrayMap(
                 raw -> arrayMap(
@@ -39,13 +38,13 @@ WITH
             )[1]
         )
     ) AS property_0,
-    if(properties_flat, toFloat64OrNull(property_0_found), toFloat64OrNull(property_0)) AS property_0_number,
+    if(has_simple_properties, toFloat64OrNull(property_0_found), toFloat64OrNull(property_0)) AS property_0_number,
     simpleJSONExtractRaw(properties, {p9:String}) AS property_1_found,
     if(
-        bitAnd(properties_flat, ascii(property_1_found) <= 34),
+        bitAnd(has_simple_properties, ascii(property_1_found) <= 34),
         nullIf(property_1_found, ''),
         if(
-            properties_flat AND (property_1_found IN ('true', 'false') OR toUInt32OrZero(property_1_found) > 0),
+            has_simple_properties AND (property_1_found IN ('true', 'false') OR toUInt32OrZero(property_1_found) > 0),
             property_1_found,
             arrayMap(
                 raw -> arrayMap(
@@ -79,7 +78,7 @@ WITH
             )[1]
         )
     ) AS property_1,
-    if(properties_flat, toFloat64OrNull(property_1_found), toFloat64OrNull(property_1)) AS property_1_number
+    if(has_simple_properties, toFloat64OrNull(property_1_found), toFloat64OrNull(property_1)) AS property_1_number
 SELECT
     count() AS c0,
     max(property_0_number) AS c1

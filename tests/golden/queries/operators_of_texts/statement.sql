@@ -1,11 +1,10 @@
 WITH
-    position(properties, '\\') + position(properties, ':{"') + position(properties, ',{"') + position(properties, '[{"') = 0 AS properties_flat,
     simpleJSONExtractRaw(properties, {p8:String}) AS property_0_found,
     if(
-        bitAnd(properties_flat, ascii(property_0_found) <= 34),
+        bitAnd(has_simple_properties, ascii(property_0_found) <= 34),
         nullIf(property_0_found, ''),
         if(
-            properties_flat AND (property_0_found IN ('true', 'false') OR toUInt32OrZero(property_0_found) > 0),
+            has_simple_properties AND (property_0_found IN ('true', 'false') OR toUInt32OrZero(property_0_found) > 0),
             property_0_found,
             arrayMap(
                 raw -> arrayMap(

@@ -1,13 +1,12 @@
 SELECT *
 FROM (
     WITH
-        position(properties, '\\') + position(properties, ':{"') + position(properties, ',{"') + position(properties, '[{"') = 0 AS properties_flat,
         simpleJSONExtractRaw(properties, {p4:String}) AS property_0_found,
         if(
-            bitAnd(properties_flat, ascii(property_0_found) <= 34),
+            bitAnd(has_simple_properties, ascii(property_0_found) <= 34),
             nullIf(property_0_found, ''),
             if(
-                properties_flat AND (property_0_found IN ('true', 'false') OR toUInt32OrZero(property_0_found) > 0),
+                has_simple_properties AND (property_0_found IN ('true', 'false') OR toUInt32OrZero(property_0_found) > 0),
                 property_0_found,
                 arrayMap(
                     raw -> arrayMap(
@@ -43,10 +42,10 @@ FROM (
         ) AS property_0,
         simpleJSONExtractRaw(properties, {p6:String}) AS property_1_found,
         if(
-            bitAnd(properties_flat, ascii(property_1_found) <= 34),
+            bitAnd(has_simple_properties, ascii(property_1_found) <= 34),
             nullIf(property_1_found, ''),
             if(
-                properties_flat AND (property_1_found IN ('true', 'false') OR toUInt32OrZero(property_1_found) > 0),
+                has_simple_properties AND (property_1_found IN ('true', 'false') OR toUInt32OrZero(property_1_found) > 0),
                 property_1_found,
                 arrayMap(
                     raw -> arrayMap(
@@ -80,7 +79,7 @@ FROM (
                 )[1]
             )
         ) AS property_1,
-        if(properties_flat, toFloat64OrZero(property_1_found), ifNull(toFloat64OrNull(property_1), 0)) AS property_1_addend
+        if(has_simple_properties, toFloat64OrZero(property_1_found), ifNull(toFloat64OrNull(property_1), 0)) AS property_1_addend
     SELECT
         property_0 AS c0,
         count() AS c1,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.adapters.store.dialect import id_key_ddl, rollup_ddl
+from headrace.adapters.store.dialect import id_key_ddl, rollup_ddl, simple_properties_ddl
 from headrace.adapters.store.dialect.ddl import (
     MIGRATIONS,
     Migration,
@@ -30,9 +30,15 @@ FIRST, SECOND, THIRD = (
 def test_the_stored_layout_changes_only_together_with_a_migration() -> None:
     """After adding a column to the catalog: add a migration, then update the golden file."""
     tables = (create_table(table) for table in STORAGE_TABLES.values())
-    made = (*tables, *rollup_ddl.STATEMENTS, ADD_FINGERPRINT, *id_key_ddl.STATEMENTS)
+    made = (
+        *tables,
+        *rollup_ddl.STATEMENTS,
+        ADD_FINGERPRINT,
+        *id_key_ddl.STATEMENTS,
+        *simple_properties_ddl.STATEMENTS,
+    )
     statements = ";\n\n".join(map(render, made)) + ";\n"
-    assert (MIGRATIONS[-1].version, statements) == (8, GOLDEN.read_text())
+    assert (MIGRATIONS[-1].version, statements) == (9, GOLDEN.read_text())
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from headrace.adapters.store.dialect import id_key_ddl, rollup_ddl
+from headrace.adapters.store.dialect import id_key_ddl, rollup_ddl, simple_properties_ddl
 from headrace.adapters.store.dialect.fingerprint import ADD_FINGERPRINT
 from headrace.adapters.store.dialect.statements import (
     AlterTable,
@@ -139,6 +139,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         tuple(_add_column(name, EVENT_KEY.name) for name in STORAGE_TABLES),
         is_in_new_tables=True,
     ),
+    Migration(9, simple_properties_ddl.STATEMENTS),
 )
 
 
