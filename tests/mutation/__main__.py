@@ -48,7 +48,7 @@ _EXAMPLES: Final = (
     "tests/contract/store/test_compared_results.py",
     "tests/contract/store/test_simultaneous_events.py",
     *("tests/property/queries/test_property_values.py", "tests/property/queries/test_sums.py"),
-    "tests/property/queries/test_daily_rows.py",
+    *("tests/property/queries/test_daily_rows.py", "tests/property/queries/test_patterns.py"),
 )
 _GOLDEN: Final = ("tests/golden/test_golden_queries.py", "tests/golden/test_golden_refusals.py")
 _TESTS: Final[Mapping[str, Sequence[str]]] = {

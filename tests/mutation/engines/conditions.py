@@ -5,6 +5,7 @@ from typing import Final
 from tests.mutation.wrong_engine import QUERY, WrongEngine
 
 _CONDITIONS: Final = f"{QUERY}/sql/conditions.py"
+_PATTERNS: Final = f"{QUERY}/sql/patterns.py"
 _COMPILE: Final = f"{QUERY}/sql/compile.py"
 _RESULT: Final = f"{QUERY}/plan_result.py"
 _AGGREGATES: Final = f"{QUERY}/sql/aggregates.py"
@@ -42,14 +43,14 @@ WRONG_ENGINES: Final[tuple[WrongEngine, ...]] = (
     WrongEngine(
         "custom",
         "a dot matches a new line",
-        _CONDITIONS,
+        _PATTERNS,
         'return f"(?-s){pattern}" if',
         "return pattern if",
     ),
     WrongEngine(
         "custom",
         "patterns beyond ASCII are searched by their first byte",
-        _CONDITIONS,
+        _PATTERNS,
         'return f"(?-s){pattern}" if pattern.isascii() else f"(?-s){_NEVER_FOUND}|{pattern}"',
         'return f"(?-s){pattern}"',
     ),

@@ -5,6 +5,7 @@ from typing import Final
 from tests.mutation.wrong_engine import QUERY, WrongEngine
 
 _CONDITIONS: Final = f"{QUERY}/sql/conditions.py"
+_PATTERNS: Final = f"{QUERY}/sql/patterns.py"
 _PROPERTIES: Final = f"{QUERY}/sql/json_properties.py"
 _VALUES: Final = f"{QUERY}/validate/conditions/filter_values.py"
 _FILTERS: Final = f"{QUERY}/validate/conditions/filters.py"
@@ -36,14 +37,28 @@ WRONG_ENGINES: Final[tuple[WrongEngine, ...]] = (
     WrongEngine(
         "custom",
         "a pattern must match the whole text",
-        _CONDITIONS,
+        _PATTERNS,
         'return f"(?-s){pattern}" if pattern.isascii()',
         'return f"(?-s)^(?:{pattern})$" if pattern.isascii()',
     ),
     WrongEngine(
         "custom",
+        "the long s is no s in any case",
+        _PATTERNS,
+        "if letter in text]",
+        "if letter in text and letter != 's']",
+    ),
+    WrongEngine(
+        "custom",
+        "a searched text keeps its capitals",
+        _PATTERNS,
+        "literal).lower()",
+        "literal)",
+    ),
+    WrongEngine(
+        "custom",
         "a pattern ends at its NUL",
-        _CONDITIONS,
+        _PATTERNS,
         '    if "\\0" in pattern:\n        return _NEVER_FOUND\n',
         '    pattern = pattern.partition("\\0")[0]\n',
     ),

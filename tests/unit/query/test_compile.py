@@ -8,7 +8,7 @@ import pytest
 from headrace.model.catalog import TABLES, Aggregate, Kind, Operator, Table
 from headrace.model.plan import Granularity, Output, OutputKind
 from headrace.query.sql.aggregates import COLUMN_AGGREGATES, DISTINCT_VALUES
-from headrace.query.sql.conditions import IS_SET, MEMBERSHIPS, OPERATORS, PRESENCE
+from headrace.query.sql.conditions import IS_SET, MATCHES, MEMBERSHIPS, OPERATORS, PRESENCE
 from headrace.query.sql.expressions import OUTPUT_KINDS, VALUES
 from headrace.query.sql.time_buckets import BUCKET_KINDS
 from testing.queries import COUNT, WEBSITE, query_body, select, statement_of, where
@@ -358,6 +358,37 @@ def test_property_is_defined_once_however_often_it_is_named() -> None:
     assert [len(re.findall(rf"AS {name}\b", sql)) for name in names] == [1, 1, 1]
 
 
+# Patterns that ignore the case of a text.
+
+
+@pytest.mark.parametrize(
+    ("pattern", "condition", "values"),
+    [
+        ("(?i)Ridge", "(position(lower(path), {p3:String}) > 0)", ["ridge"]),
+        (r"(?i)\x{2f}A b", "(position(lower(path), {p3:String}) > 0)", ["/a b"]),
+        (
+            "(?i)Desk",
+            (
+                "(position(lower(path), {p3:String}) > 0"
+                " OR multiSearchAny(path, {p4:Array(String)}) AND match(path, {p5:String}))"
+            ),
+            ["desk", ["\N{KELVIN SIGN}", "\N{LATIN SMALL LETTER LONG S}"], "(?-s)(?i)Desk"],
+        ),
+        ("Ridge", "match(path, {p3:String})", ["(?-s)Ridge"]),
+        ("(?i)", "match(path, {p3:String})", ["(?-s)(?i)"]),
+        ("(?i)a.b", "match(path, {p3:String})", ["(?-s)(?i)a.b"]),
+        (r"(?i)\x{e9}", "match(path, {p3:String})", [r"(?-s)(?i)\x{e9}"]),
+        ("(?i)é", "match(path, {p3:String})", [r"(?-s)[^\x00-\x{10FFFF}]|(?i)é"]),
+    ],
+)
+def test_pattern_that_is_a_text_in_any_case_is_searched_for(
+    pattern: str, condition: str, values: list[object]
+) -> None:
+    compiled = statement_of(query_body(filters=[where("path", "matches", pattern)]))
+    assert condition in compiled.sql
+    assert [compiled.parameters[f"p{number + 3}"] for number in range(len(values))] == values
+
+
 # Ranges beyond the limits of the store.
 
 
@@ -381,7 +412,7 @@ def test_every_kind_operator_function_and_bucket_has_its_row() -> None:
     queried = set(Kind) - {Kind.DIGEST}  # which no column of the catalog is
     assert {column.kind for table in TABLES for column in table.columns} <= queried
     assert set(VALUES) == set(OUTPUT_KINDS) == set(DISTINCT_VALUES) == queried
-    assert {*OPERATORS, *PRESENCE} == set(Operator)
+    assert {*OPERATORS, *MATCHES, *PRESENCE} == set(Operator)
     assert set(IS_SET) == queried
     assert set(MEMBERSHIPS) == {Operator.EQ, Operator.NE, Operator.IN, Operator.NOT_IN}
     assert set(COLUMN_AGGREGATES) == set(Aggregate) - {Aggregate.COUNT, Aggregate.UNIQ}

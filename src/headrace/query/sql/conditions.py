@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from headrace.model.catalog import LIST_OPERATORS, PATTERN_OPERATORS, Kind, Operator
+from headrace.model.catalog import LIST_OPERATORS, Kind, Operator
 from headrace.model.plan import Conjunction, PlannedCondition, PlannedFilter, PlannedGroup
 from headrace.query.sql.builder import group
 from headrace.query.sql.expressions import Expressions
 from headrace.query.sql.json_properties import canonical_text, string_value
+from headrace.query.sql.patterns import write_match
 
 OPERATORS: Mapping[Operator, str] = {
     Operator.EQ: "{column} = {value}",
@@ -21,11 +22,15 @@ OPERATORS: Mapping[Operator, str] = {
     Operator.NOT_STARTS_WITH: "NOT startsWith({column}, {value})",
     Operator.ENDS_WITH: "endsWith({column}, {value})",
     Operator.NOT_ENDS_WITH: "NOT endsWith({column}, {value})",
-    Operator.MATCHES: "match({column}, {value})",
-    Operator.NOT_MATCHES: "NOT match({column}, {value})",
     Operator.IN: "{column} IN {value}",
     Operator.NOT_IN: "{column} NOT IN {value}",
 }
+
+MATCHES: Mapping[Operator, str] = {
+    Operator.MATCHES: "{match}",
+    Operator.NOT_MATCHES: "NOT {match}",
+}
+"""Operators whose value is a regular expression."""
 
 CONJUNCTIONS: Mapping[Conjunction, str] = {Conjunction.OR: " OR", Conjunction.AND: " AND"}
 
@@ -63,8 +68,6 @@ MATCHING_MISSING = frozenset(
     }
 )
 """The operators that match a missing value and a property of another type."""
-
-_NEVER_FOUND = r"[^\x00-\x{10FFFF}]"
 
 _PARAMETER_TYPES: Mapping[Kind, str] = {
     Kind.TEXT: "String",
@@ -130,26 +133,14 @@ def _in_array(
 
 
 def _compare(column: str, planned: PlannedFilter, expressions: Expressions, type_name: str) -> str:
-    if planned.operator in PATTERN_OPERATORS:
-        value = expressions.parameters.bind(_engine_pattern(str(planned.values[0])), type_name)
-    elif planned.operator in LIST_OPERATORS:
+    if planned.operator in MATCHES:
+        match = write_match(column, str(planned.values[0]), expressions.parameters)
+        return MATCHES[planned.operator].format(match=match)
+    if planned.operator in LIST_OPERATORS:
         value = expressions.parameters.bind(list(planned.values), f"Array({type_name})")
     else:
         value = expressions.parameters.bind(planned.values[0], type_name)
     return OPERATORS[planned.operator].format(column=column, value=value)
-
-
-def _engine_pattern(pattern: str) -> str:
-    """Return a pattern that the engine finds where RE2 with its defaults finds the given one.
-
-    The engine lets `.` match a new line. Before it runs RE2 it searches for a text that it believes
-    to be required, and takes the last byte of a character for the whole of it: `é?` finds only
-    texts with the first byte of `é`. It does not search where there is an alternative. NUL occurs
-    in no stored text, and the engine would end the pattern there.
-    """
-    if "\0" in pattern:
-        return _NEVER_FOUND
-    return f"(?-s){pattern}" if pattern.isascii() else f"(?-s){_NEVER_FOUND}|{pattern}"
 
 
 def _coalesce_missing(condition: str, planned: PlannedFilter) -> str:
