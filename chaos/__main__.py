@@ -1,4 +1,7 @@
-"""`python -m chaos`: runs the crash test and prints its report. Exits 1 after a violation."""
+"""`python -m chaos`: runs the crash test and prints its report.
+
+Exits 1 after a violation, and 2 if there was none although the run was to break something.
+"""
 
 import argparse
 import json
@@ -16,7 +19,7 @@ from types import FrameType
 from chaos.disks import ORDINARY, REPLICAS, disk_kinds
 from chaos.faults import FAULTS
 from chaos.mount_namespace import enter_own_namespace
-from chaos.report import Report, as_table
+from chaos.report import Report, as_table, describe_missed_damage
 from chaos.run import Run
 
 _DISKS = tuple(name for name in disk_kinds(ignores_flushes=False) if name not in REPLICAS)
@@ -89,6 +92,9 @@ def main() -> int:
         print("", *run.violations, f"The data and the logs are kept in {work}.", sep="\n")
         return 1
     shutil.rmtree(work)
+    if arguments.ignore_flushes or arguments.damage_store:
+        print("", describe_missed_damage(run.reports), sep="\n")
+        return 2
     return 0
 
 
