@@ -1,11 +1,12 @@
 """The contract of the stores with the loader and the queries; some tests apply to chDB only."""
 
+import contextlib
 import os
 import re
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from headrace.base.logs import get_logger
 from headrace.model.catalog import ERRORS, EVENTS, PERFORMANCE, STORED_TABLES, Kind, Table
 from headrace.model.storage import STORAGE_TABLES
 from headrace.ports.store import BatchRejected, QueryLimits
-from testing.chdb import ENDLESS, FreshStore, arrow_stream
+from testing.chdb import ENDLESS, FreshStore, Row, arrow_stream
 from testing.tables import Tables, writer_of
 from tests.oracle.fingerprint import fingerprint
 
@@ -408,84 +409,82 @@ def test_a_migration_runs_once(tables: Tables) -> None:
     assert tables.rows("SELECT extra FROM events") == []
 
 
-def test_errors_of_an_older_store_have_fingerprints(chdb_store: FreshStore) -> None:
-    chdb, older = chdb_store.engine, f"{chdb_store.database}_older"
-    rows = [{"error_type": "TypeError", "message": f"order {number} is gone"} for number in (1, 2)]
-    writer = ChdbWriter(chdb, database=older, migrations=MIGRATIONS[:5])
+@contextlib.contextmanager
+def migrated_store(
+    chdb_store: FreshStore, version: int, table: Table, rows: Sequence[Row]
+) -> Generator[tuple[ChdbWriter, str]]:
+    """A store with rows that was written in an older layout: its writer and its database."""
+    chdb, database = chdb_store.engine, f"{chdb_store.database}_older"
+    older = ChdbWriter(chdb, database=database, migrations=MIGRATIONS[:version])
+    newer = ChdbWriter(chdb, database=database)
     try:
-        writer.prepare()
-        writer.insert(ERRORS, arrow_stream(ERRORS, rows), token="t")
-        writer.close()
-        ChdbWriter(chdb, database=older).prepare()
-        found = chdb.execute(f"SELECT fingerprint, count() FROM {older}.errors GROUP BY ALL")
-        assert found == [[fingerprint("TypeError", "order ? is gone", ""), 2]]
+        older.prepare()
+        older.insert(table, arrow_stream(table, rows), token="t")
+        older.close()
+        newer.prepare()
+        yield newer, database
     finally:
-        chdb.execute(f"DROP DATABASE {older} SYNC")
+        newer.close()
+        chdb.execute(f"DROP DATABASE {database} SYNC")
+
+
+def stored_values(chdb: ChdbInstance, database: str, column: str) -> int:
+    """Return in how many rows a generated column is stored."""
+    ((rows,),) = chdb.execute(
+        f"SELECT sum(rows) FROM system.parts_columns WHERE active AND column = '{column}' "
+        f"AND database = '{database}'"
+    )
+    return int(rows)
+
+
+def test_errors_of_an_older_store_have_fingerprints(chdb_store: FreshStore) -> None:
+    rows = [{"error_type": "TypeError", "message": f"order {number} is gone"} for number in (1, 2)]
+    with migrated_store(chdb_store, 5, ERRORS, rows) as (_, older):
+        found = chdb_store.engine.execute(
+            f"SELECT fingerprint, count() FROM {older}.errors GROUP BY ALL"
+        )
+    assert found == [[fingerprint("TypeError", "order ? is gone", ""), 2]]
 
 
 def test_visitors_of_an_older_store_are_counted_with_those_stored_since(
     chdb_store: FreshStore,
 ) -> None:
-    chdb, older = chdb_store.engine, f"{chdb_store.database}_older"
+    chdb = chdb_store.engine
     ids = ["anon_1", "", "anon_2", "anon_1"]
     rows = [{"anonymous_id": name, "session_id": f"{name}!", "path": "/"} for name in ids]
-    writer = ChdbWriter(chdb, database=older, migrations=MIGRATIONS[:6])
-    newer = ChdbWriter(chdb, database=older)
-    counts = (
-        "SELECT count(), uniqExact(visitor_key), countIf(visitor_key = 0), uniqExact(session_key), "
-        f"countIf(session_key = 0) FROM {older}.events"
-    )
-    try:
-        writer.prepare()
-        writer.insert(EVENTS, arrow_stream(EVENTS, rows), token="t")
-        writer.close()
-        newer.prepare()
-        newer.insert(EVENTS, arrow_stream(EVENTS, [{"anonymous_id": "anon_2"}]), token="u")
+    with migrated_store(chdb_store, 6, EVENTS, rows) as (writer, older):
+        counts = (
+            "SELECT count(), uniqExact(visitor_key), countIf(visitor_key = 0), "
+            f"uniqExact(session_key), countIf(session_key = 0) FROM {older}.events"
+        )
+        writer.insert(EVENTS, arrow_stream(EVENTS, [{"anonymous_id": "anon_2"}]), token="u")
         assert chdb.execute(counts) == [[5, 3, 1, 4, 1]]
         _until_mutated(chdb, older)
         assert chdb.execute(counts) == [[5, 3, 1, 4, 1]]
-        assert chdb.execute(
-            "SELECT sum(rows) FROM system.parts_columns WHERE active AND column = 'visitor_key' "
-            f"AND database = '{older}'"
-        ) == [[5]]
-        assert newer.rollup.check() == 0
-    finally:
-        newer.close()
-        chdb.execute(f"DROP DATABASE {older} SYNC")
+        assert stored_values(chdb, older, "visitor_key") == 5
+        assert writer.rollup.check() == 0
 
 
 def test_properties_of_an_older_store_are_tested_with_those_stored_since(
     chdb_store: FreshStore,
 ) -> None:
-    chdb, older = chdb_store.engine, f"{chdb_store.database}_older"
+    chdb = chdb_store.engine
     simple = ["{}", '{"a":1,"b":"{}"}', '{"a":[1,2]}', '{"a":"x:{ y"}']
     nested = ['{"a":{"b":1}}', '{"a":[{"b":1}]}', '{"a":[1,{"b":1}]}']
     others = [*nested, r'{"a":"\n"}', '{"a":"looks nested:{"}']
     rows = [{"properties": text.encode()} for text in (*simple, *others)]
-    writer = ChdbWriter(chdb, database=older, migrations=MIGRATIONS[:8])
-    newer = ChdbWriter(chdb, database=older)
-    tested = (
-        "SELECT has_simple_properties, arraySort(groupArray(properties)) "
-        f"FROM {older}.events GROUP BY ALL ORDER BY ALL"
-    )
-    try:
-        writer.prepare()
-        writer.insert(EVENTS, arrow_stream(EVENTS, rows[::2]), token="t")
-        writer.close()
-        newer.prepare()
-        newer.insert(EVENTS, arrow_stream(EVENTS, rows[1::2]), token="u")
-        expected = [[0, sorted(others)], [1, sorted(simple)]]
+    expected = [[0, sorted(others)], [1, sorted(simple)]]
+    with migrated_store(chdb_store, 8, EVENTS, rows[::2]) as (writer, older):
+        tested = (
+            "SELECT has_simple_properties, arraySort(groupArray(properties)) "
+            f"FROM {older}.events GROUP BY ALL ORDER BY ALL"
+        )
+        writer.insert(EVENTS, arrow_stream(EVENTS, rows[1::2]), token="u")
         assert chdb.execute(tested) == expected
         _until_mutated(chdb, older)
         assert chdb.execute(tested) == expected
-        assert chdb.execute(
-            "SELECT sum(rows) FROM system.parts_columns WHERE active "
-            f"AND column = 'has_simple_properties' AND database = '{older}'"
-        ) == [[9]]
-        assert newer.rollup.check() == 0
-    finally:
-        newer.close()
-        chdb.execute(f"DROP DATABASE {older} SYNC")
+        assert stored_values(chdb, older, "has_simple_properties") == len(rows)
+        assert writer.rollup.check() == 0
 
 
 def _until_mutated(chdb: ChdbInstance, database: str) -> None:
