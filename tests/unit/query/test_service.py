@@ -95,6 +95,15 @@ def test_row_past_the_limit_is_dropped_and_sets_truncated() -> None:
     assert (result.rows, result.truncated) == ([["/a", 2]], True)
 
 
+@pytest.mark.parametrize(("value", "rows"), [(6, [[6]]), (5, [])])
+def test_having_leaves_out_the_one_row_without_groups_and_not_its_totals(
+    value: int, rows: list[list[int]]
+) -> None:
+    body = query_body(totals=True, having=[{"field": "n", "operator": "gt", "value": 5}])
+    result = run(StoreOfRows([[value]]), body)
+    assert (result.rows, result.totals) == (rows, {"n": value})
+
+
 @pytest.mark.parametrize(
     ("limit", "offset", "days", "truncated"),
     [
