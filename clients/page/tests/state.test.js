@@ -20,7 +20,7 @@ const date = fc
   .map((day) => day.toISOString().slice(0, 10));
 const range = fc.oneof(
   fc.integer({ min: 1, max: dates.MAX_DAYS }).map((last) => ({ last })),
-  fc.constantFrom(DEFAULT_STATE.range),
+  fc.constantFrom(DEFAULT_STATE.range, { last: 1, isFitted: true }),
   fc.tuple(date, date).map((days) => ({ from: days.toSorted()[0], to: days.toSorted()[1] })),
 );
 const scalar = fc.oneof(text, fc.integer(), fc.boolean());

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from headrace.model.tenancy import Scope
 from testing.browsers.marks import NEEDS_CHROMIUM
 from testing.browsers.page import Page, opened_page
 from testing.service import Service, bearer
@@ -28,9 +29,8 @@ def tab(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield page
 
 
-def opened(tab: Page, *days_ago: int, **parameters: str) -> Page:
-    """Open the overview of a new website with an event on each of some days."""
-    website = tab.service.website(public=True)
+def send_events(service: Service, website: str, *days_ago: int) -> None:
+    """Send an event on each of some days."""
     now = datetime.now(UTC)
     items = [
         {
@@ -42,11 +42,15 @@ def opened(tab: Page, *days_ago: int, **parameters: str) -> Page:
         }
         for days in days_ago
     ]
-    sent = tab.service.post(
-        f"/track?website_id={website}", items, headers=bearer(tab.service.master)
-    )
+    track = f"/track?website_id={website}"
+    sent = service.post(track, items, headers=bearer(service.master))
     assert sent.status_code == 200, sent.text
-    page = Page(tab.tab, tab.service, website)
+
+
+def opened(tab: Page, *days_ago: int, **parameters: str) -> Page:
+    """Open the overview of a new website with an event on each of some days."""
+    page = Page(tab.tab, tab.service, tab.service.website(public=True))
+    send_events(tab.service, page.website, *days_ago)
     page.open("/", **parameters)
     page.settle()
     page.until("document.querySelector('.legend')")
@@ -128,6 +132,85 @@ def test_thirty_days_that_are_chosen_on_the_first_day_are_kept(tab: Page) -> Non
     page.open("/", last="30")
     page.settle()
     assert page.until(RANGE) == "Last 30 days"
+
+
+@pytest.fixture(scope="module")
+def operator(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A tab of somebody who chooses between a young and an older website, on the young one."""
+    young, older = (
+        service.directory.create_website(name=name, domain=f"{name}.example").id
+        for name in ("young", "older")
+    )
+    send_events(service, young, 0)
+    send_events(service, older, 40, 0)
+    code = service.directory.sessions.create_code(
+        scopes=frozenset({Scope.READ_DATA}), website_ids=(young, older)
+    )
+    profile = tmp_path_factory.mktemp("chromium") / "profile"
+    with opened_page(service, young, profile) as page:
+        page.tab.open(f"{service.url}/app/?website_id={young}&timezone=UTC#code={code}")
+        page.until(f"{RANGE} === 'Today'")
+        yield page
+
+
+def choose_website(page: Page, name: str) -> None:
+    page.click("[title='Website']")
+    page.click("[aria-label='websites'] [role=option]", name)
+    page.until(f"document.querySelector('[title=Website]').textContent === '{name}'")
+
+
+def open_young(page: Page, path: str, **parameters: str) -> None:
+    page.open(path, **parameters)
+    page.until(f"{RANGE} === 'Today'")
+
+
+def test_a_range_that_fits_one_website_is_not_kept_for_another(operator: Page) -> None:
+    open_young(operator, "/")
+
+    choose_website(operator, "older")
+
+    assert operator.until(f"{RANGE} === 'Last 30 days'")
+    assert "last=" not in operator.until("location.href")
+    choose_website(operator, "young")
+    assert operator.until(f"{RANGE} === 'Today'")
+    assert operator.problems() == []
+
+
+def test_a_range_that_fits_is_still_one_in_other_views_and_after_a_reload(operator: Page) -> None:
+    open_young(operator, "/")
+    operator.click(".figure", "Sessions")
+    operator.click("nav a", "Web vitals")
+    operator.until("location.pathname === '/app/vitals'")
+    operator.tab.open(operator.until("location.href"))
+    assert operator.until(RANGE) == "Today"
+
+    choose_website(operator, "older")
+
+    assert operator.until(f"{RANGE} === 'Last 30 days'")
+    assert operator.problems() == []
+
+
+def test_a_range_that_was_chosen_is_kept_for_another_website(operator: Page) -> None:
+    open_young(operator, "/")
+    operator.click("[title='Range of days']")
+    operator.click(".range-panel [role=option]", "Today")
+
+    choose_website(operator, "older")
+    operator.settle()
+
+    assert operator.parameter("last") == "1"
+    assert operator.until(RANGE) == "Today"
+    assert operator.problems() == []
+
+
+def test_a_range_of_the_url_is_kept_for_another_website(operator: Page) -> None:
+    open_young(operator, "/", last="1")
+
+    choose_website(operator, "older")
+    operator.settle()
+
+    assert operator.parameter("last") == "1"
+    assert operator.problems() == []
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 /** Calendar days of a time zone, as `YYYY-MM-DD`, and ranges of them. Pure. */
 
-/** @typedef {{last: number, isDefault?: true} | {from: string, to: string}} Range  `isDefault`: nobody has chosen it */
+/** @typedef {{last: number, isDefault?: true, isFitted?: true} | {from: string, to: string}} Range  `isDefault`: nobody has chosen it; `isFitted`: the page has, for this website */
 /** @typedef {{startDate: string, endDate: string}} Bounds  Both ends are included. */
 /** @typedef {"hourly" | "daily" | "weekly" | "monthly"} Granularity */
 

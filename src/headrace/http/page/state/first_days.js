@@ -15,11 +15,11 @@ export function mayBeNew({ summary, timeseries }) {
   return COUNTS.every((name) => !before?.[name]);
 }
 
-/** The range that begins with the first day or shortly before, null where the default fits. @param {string} firstDay @param {string} today @returns {{last: number} | null} */
+/** The range that begins with the first day or shortly before, null where the default fits. @param {string} firstDay @param {string} today @returns {{last: number, isFitted: true} | null} */
 export function fittingRange(firstDay, today) {
   const days = dayCount({ startDate: firstDay, endDate: today });
   const last = FITTING.find((fitting) => fitting >= days);
-  return last === undefined ? null : { last };
+  return last === undefined ? null : { last, isFitted: true };
 }
 
 /** Whether the range of a comparison ends before the first day. @param {import("./dates.js").Bounds} bounds @param {string} compare @param {string} firstDay "" where it is not known */

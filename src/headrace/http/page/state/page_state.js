@@ -59,7 +59,7 @@ export function parseUrl(url) {
     view: view === "" ? "overview" : view,
     item: rest.map(decoded).join("/"),
     website: text("website_id"),
-    range: parseRange(text("from"), text("to"), text("last")),
+    range: parseRange(text("from"), text("to"), text("last"), text("fitted")),
     timezone: isTimezone(timezone) ? timezone : "",
     granularity: /** @type {Granularity | ""} */ (oneOf(GRANULARITIES, text("granularity"), "")),
     compare: /** @type {Compare} */ (oneOf(COMPARES, text("compare"), DEFAULT_STATE.compare)),
@@ -77,6 +77,7 @@ export function formatUrl(state) {
     ["from", "from" in range ? range.from : ""],
     ["to", "to" in range ? range.to : ""],
     ["last", "last" in range && !range.isDefault ? String(range.last) : ""],
+    ["fitted", "isFitted" in range ? "1" : ""],
     ["timezone", state.timezone],
     ["granularity", state.granularity],
     ["compare", state.compare === DEFAULT_STATE.compare ? "" : state.compare],
@@ -98,6 +99,11 @@ function readable(value) {
   return encodeURIComponent(value).replace(/%(2F|3A|2C|5B|5D|7B|7D|40|24)/g, decodeURIComponent);
 }
 
+/** What changes with the website: filters, items and a range that fits are those of one. @param {PageState} state @param {string} website */
+export function ofWebsite({ range }, website) {
+  return { website, filters: [], item: "", range: "isFitted" in range ? DEFAULT_STATE.range : range };
+}
+
 /** @param {string} text */
 function decoded(text) {
   try {
@@ -107,12 +113,13 @@ function decoded(text) {
   }
 }
 
-/** @param {string} from @param {string} to @param {string} last @returns {Range} */
-function parseRange(from, to, last) {
+/** @param {string} from @param {string} to @param {string} last @param {string} fitted @returns {Range} */
+function parseRange(from, to, last, fitted) {
   if (isDate(from) && isDate(to) && from <= to) return { from, to };
   const days = Number(last);
   const isDays = /^\d{1,4}$/.test(last) && days >= 1 && days <= MAX_DAYS;
-  return isDays ? { last: days } : DEFAULT_STATE.range;
+  if (!isDays) return DEFAULT_STATE.range;
+  return fitted === "1" ? { last: days, isFitted: true } : { last: days };
 }
 
 /** @param {string} text @returns {FilterItem[]} */

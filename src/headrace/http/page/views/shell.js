@@ -7,6 +7,7 @@ import { OptionList } from "../controls/option_list.js";
 import { Popover } from "../controls/popover.js";
 import { Shortcuts } from "../controls/shortcuts.js";
 import { html } from "../html.js";
+import { ofWebsite } from "../state/page_state.js";
 import { useEffect } from "../vendor/hooks.js";
 
 /** @typedef {{view: string, name: string, key: string, icon: string}} Entry  `icon` is the path of a line drawing, 16 by 16 */
@@ -68,6 +69,6 @@ export function WebsitePicker() {
   const name = website.value?.name ?? (page.value.website || "Choose a website");
   return html`<${Popover} title="Website" className="site" label=${html`<bdi>${name}</bdi>`}>
     ${(/** @type {() => void} */ close) => html`<${OptionList} label="websites" isSearchable=${websites.length > 6} takesOther=${true} value=${page.value.website} options=${options}
-      onChoose=${(/** @type {string} */ id) => (navigate({ website: id, filters: [], item: "" }), close())} />`}
+      onChoose=${(/** @type {string} */ id) => (navigate(ofWebsite(page.value, id)), close())} />`}
   <//>`;
 }
