@@ -88,9 +88,10 @@ DeliverRows = Callable[[Sequence[tuple[str, bytes]], bool], None]
 class _Kept:
     """The newest items of one website."""
 
-    def __init__(self, epoch: str, followed_s: float) -> None:
+    def __init__(self, epoch: str, followed_s: float, watching: asyncio.Task[None]) -> None:
         self.epoch = epoch
         self.followed_s = followed_s
+        self.watching = watching
         self.changed = asyncio.Event()
         self._first = 0
         self._items: deque[LiveItem] = deque()
@@ -156,9 +157,10 @@ class LiveTail:
         """Return the items from a number on, or wait for one; see `LiveSource.follow`."""
         kept = self._kept.get(website)
         if kept is None:
-            kept = _Kept(self._new_epoch(), self._clock.monotonic_s())
+            watching = asyncio.create_task(self._watch())
+            kept = _Kept(self._new_epoch(), self._clock.monotonic_s(), watching)
             self._kept[website] = kept
-            await self._watch()
+        await asyncio.shield(kept.watching)  # others need it where this follower leaves
         if not kept.has_news(epoch, after):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(kept.changed.wait(), WAIT_S)
@@ -188,6 +190,8 @@ class LiveTail:
         if self._poller is not None:
             self._poller.cancel()
             await asyncio.gather(self._poller, return_exceptions=True)
+        watching = [kept.watching for kept in self._kept.values()]
+        await asyncio.gather(*watching, return_exceptions=True)
 
     async def _watch(self) -> None:
         """Tell the loader's thread what is watched, and read from now on."""

@@ -3,12 +3,14 @@
 import asyncio
 import contextlib
 import itertools
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from structlog.testing import capture_logs
 
-from headrace.adapters.engine.live_tail import LiveTail, TailedLoader
+from headrace.adapters.engine.live_tail import LiveTail, RunExclusive, TailedLoader
 from headrace.base.clock import FixedClock
 from headrace.base.errors import StoreUnavailable
 from headrace.base.logs import get_logger
@@ -67,7 +69,7 @@ async def run_exclusive(work: Callable[[], None]) -> None:
 class Harness:
     """A tail that looks at the log every millisecond."""
 
-    def __init__(self) -> None:
+    def __init__(self, run_exclusive: RunExclusive = run_exclusive) -> None:
         self.reader = Reader()
         self.loader = Loader(self.reader)
         self.tailed = TailedLoader(self.loader, self.reader, log=get_logger())
@@ -96,6 +98,24 @@ async def test_a_follower_gets_what_is_kept_and_waits_for_the_next_row() -> None
     assert await harness.tail.follow("a", "e1", 1) == LiveItems("e1", 1, events(b"3"))
     assert await harness.tail.follow("a", "other", 9) == LiveItems("e1", 0, events(b"1", b"3"))
     await harness.tail.close()
+
+
+async def test_a_website_is_watched_although_its_first_follower_has_left() -> None:
+    """The first one leaves while the thread of the loader is busy; the second one waits for it."""
+    loop = asyncio.get_running_loop()
+    is_free = threading.Event()
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(is_free.wait, 10)
+        harness = Harness(lambda work: loop.run_in_executor(thread, work))
+        first, second = (asyncio.create_task(harness.tail.follow("a", "", 0)) for _ in range(2))
+        await asyncio.sleep(0.01)
+        first.cancel()
+        await asyncio.wait((first,))
+        assert not second.done()
+        is_free.set()
+        assert await second == LiveItems("e1", 0, ())
+        assert harness.reader.watched == [("a",)]
+        await harness.tail.close()
 
 
 async def test_nothing_is_read_while_nobody_watches() -> None:
