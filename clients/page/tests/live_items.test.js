@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { splitEvents } from "../../../src/headrace/http/page/state/event_stream.js";
 import { MAX_SHOWN, faultsOf, hasText, kindOf, titleOf, withItem } from "../../../src/headrace/http/page/state/live_items.js";
 
 const shown = (kind, body) => ({ kind, body, number: 1, received: "2026-01-05T10:00:00.000Z" });
@@ -13,14 +14,18 @@ test("an item is named by its table and by what it is about", () => {
     shown("refused", { path: "/track", code: "INVALID_BODY", errors: [] }),
     shown("missed", { count: null }),
     shown("missed", { count: 3 }),
+    shown("missed", { count: null, from: "2026-01-05T09:58:07.900Z", to: "2026-01-05T10:00:00.000Z" }),
+    shown("missed", { count: 3, from: "2026-01-05T22:59:59.000Z", to: "2026-01-05T23:00:00.000Z" }),
   ];
-  assert.deepEqual(items.map((item) => [kindOf(item), titleOf(item)]), [
+  assert.deepEqual(items.map((item) => [kindOf(item), titleOf(item, "Europe/Berlin")]), [
     ["event", "signup"],
     ["error", "TypeError"],
     ["vital", "LCP 7"],
     ["refused", "/track: INVALID_BODY"],
     ["missed", "Some items were left out"],
     ["missed", "3 items were left out"],
+    ["missed", "The stream was interrupted from 10:58:07 to 11:00:00: items may be missing"],
+    ["missed", "The stream was interrupted from 5 Jan 2026, 23:59:59 to 6 Jan 2026, 00:00:00: 3 items are missing"],
   ]);
 });
 
@@ -36,9 +41,30 @@ test("faults are sentences that count items from one", () => {
 });
 
 test("the newest items are kept, and the filter takes any text in any case", () => {
-  const items = Array.from({ length: MAX_SHOWN }, (_, number) => ({ ...shown("missed", { count: number }), number }));
+  const items = Array.from({ length: MAX_SHOWN }, (_, number) => ({ ...shown("event", { table: "events", row: {} }), number }));
   const more = withItem(items, shown("event", { table: "events", row: { event_name: "Ümlaut" } }));
   assert.equal(more.length, MAX_SHOWN);
   assert.equal(more.filter((item) => hasText(item, "üMLAUT")).length, 1);
   assert.equal(more.filter((item) => hasText(item, "")).length, MAX_SHOWN);
+  assert.equal(hasText(shown("missed", { count: null }), "Ümlaut"), true);
+});
+
+test("events are read from any pieces of a stream, with its comments", () => {
+  const whole = ':\n\nevent: event\nid: a-1\ndata: {"text":"event: x"}\n\n:\n\nevent: missed\nid: a-2\ndata: {"count":null}\n\n';
+  const expected = [
+    { kind: "", id: "", data: "" },
+    { kind: "event", id: "a-1", data: '{"text":"event: x"}' },
+    { kind: "", id: "", data: "" },
+    { kind: "missed", id: "a-2", data: '{"count":null}' },
+  ];
+  for (let size = 1; size <= whole.length; size += 1) {
+    const found = [];
+    let text = "";
+    for (let start = 0; start < whole.length; start += size) {
+      const { events, rest } = splitEvents(text + whole.slice(start, start + size));
+      found.push(...events);
+      text = rest;
+    }
+    assert.deepEqual([found, text], [expected, ""]);
+  }
 });

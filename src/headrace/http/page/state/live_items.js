@@ -1,5 +1,7 @@
 /** What the live view says of an item. Pure. */
 
+import { datetime } from "./format.js";
+
 /** @typedef {{kind: string, body: any, number: number, received: string}} Shown  `received` is an ISO 8601 time */
 
 export const MAX_SHOWN = 200;
@@ -25,12 +27,26 @@ export function kindOf({ kind, body }) {
 }
 
 /** What an item is about. @param {Shown} item @returns {string} */
-export function titleOf({ kind, body }) {
-  if (kind === "missed") return body.count === null ? "Some items were left out" : `${body.count} items were left out`;
+export function titleOf({ kind, body }, timezone = "UTC") {
+  if (kind === "missed") return missedTitle(body, timezone);
   if (kind === "refused") return `${body.path}: ${body.code}`;
   const { row } = body;
   if (body.table === "errors") return row.message || row.error_type || "(no message)";
   return body.table === "performance" ? `${row.metric_name} ${row.metric_value}` : row.event_name;
+}
+
+/** @param {{count: number | null, from?: string, to?: string}} body @param {string} timezone */
+function missedTitle({ count, from, to }, timezone) {
+  if (!from || !to) return count === null ? "Some items were left out" : `${count} items were left out`;
+  const lost = count === null ? "items may be missing" : `${count} items are missing`;
+  return `The stream was interrupted from ${times(from, to, timezone).join(" to ")}: ${lost}`;
+}
+
+/** Two datetimes, as times where both are on one day. @param {string} from @param {string} to @param {string} timezone */
+function times(from, to, timezone) {
+  const whole = [datetime(from, timezone), datetime(to, timezone)];
+  const [first, last] = whole.map((text) => text.slice(0, -8));
+  return first === last ? whole.map((text) => text.slice(-8)) : whole;
 }
 
 /** Why a call was refused, one sentence each. @param {Shown} item @returns {string[]} */
@@ -40,7 +56,7 @@ export function faultsOf({ kind, body }) {
   return [CODES[body.code] ?? "The call was refused.", ...faults];
 }
 
-/** Whether the JSON of an item has a text, in any case. @param {Shown} item @param {string} text */
+/** Whether the JSON of an item has a text, in any case; a gap is shown whatever is looked for. @param {Shown} item @param {string} text */
 export function hasText(item, text) {
-  return text === "" || JSON.stringify(item.body).toLowerCase().includes(text.toLowerCase());
+  return text === "" || item.kind === "missed" || JSON.stringify(item.body).toLowerCase().includes(text.toLowerCase());
 }

@@ -1,0 +1,199 @@
+"""The live view goes on where it was left, and says where items may be missing."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from headrace.model.tenancy import Scope
+from testing.browsers.marks import NEEDS_CHROMIUM
+from testing.browsers.page import Page, opened_page
+from testing.service import Service, bearer
+from tests.e2e.conftest import ServiceMaker
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    NEEDS_CHROMIUM,
+]
+
+IS_LISTENING = "document.querySelector('[role=status]')?.innerText === 'Listening'"
+TITLES = "[...document.querySelectorAll('ul.live summary bdi:first-of-type')]"
+INTERRUPTED = re.compile(
+    r"The stream was interrupted from \d\d:\d\d:\d\d to \d\d:\d\d:\d\d: items may be missing"
+)
+
+
+def sign_in(page: Page) -> Page:
+    code = page.service.directory.sessions.create_code(scopes=frozenset({Scope.READ_DATA}))
+    page.tab.open(f"{page.service.url}/app/setup?website_id={page.website}#code={code}")
+    page.until("document.querySelector('#content') && !location.hash")
+    return page
+
+
+@pytest.fixture(scope="module")
+def towns(service: Service) -> tuple[str, str]:
+    """Two websites, `Ayr` and `Bath`."""
+    create = service.directory.create_website
+    return create(name="Ayr", domain="").id, create(name="Bath", domain="").id
+
+
+@pytest.fixture(scope="module")
+def tab(
+    service: Service, towns: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Page]:
+    """A tab of somebody who may read all websites."""
+    profile = tmp_path_factory.mktemp("chromium") / "profile"
+    with opened_page(service, towns[0], profile) as page:
+        yield sign_in(page)
+
+
+@pytest.fixture
+def live(tab: Page) -> Page:
+    """The live view of a new website."""
+    page = Page(tab.tab, tab.service, tab.service.website())
+    open_live(page)
+    return page
+
+
+def open_live(page: Page) -> None:
+    page.open("live")
+    page.until(IS_LISTENING)
+
+
+def send(page: Page, *names: str, website: str = "") -> None:
+    track = f"/track?website_id={website or page.website}"
+    items = [{"name": name} for name in names]
+    sent = page.service.post(track, items, headers=bearer(page.service.master))
+    assert sent.status_code == 200, sent.text
+
+
+def titles(page: Page, newest: str) -> list[str]:
+    """Return what the items are about, once the first of them begins as expected."""
+    found: list[str] = page.until(
+        f"{TITLES}[0].textContent.startsWith('{newest}') && {TITLES}.map((one) => one.textContent)"
+    )
+    return found
+
+
+def leave(page: Page) -> None:
+    page.click("nav a", "Setup")
+    page.until("location.pathname === '/app/setup' && !document.querySelector('ul.live')")
+
+
+def come_back(page: Page) -> None:
+    page.click("nav a", "Live")
+    page.until(IS_LISTENING)
+
+
+def leave_document(page: Page) -> None:
+    page.open("setup")
+
+
+def come_back_to_document(page: Page) -> None:
+    page.tab.run("history.back(); arguments[0]()")
+    page.until(f"location.pathname === '/app/live' && {IS_LISTENING}")
+
+
+def pause(page: Page) -> None:
+    page.click("button[aria-pressed=false]", "Pause")
+    page.until("document.querySelector('[role=status]').innerText === 'Paused'")
+    page.settle()  # the stream is closed after the next frame
+
+
+def go_on(page: Page) -> None:
+    page.click("button[aria-pressed=true]", "Go on")
+    page.until(IS_LISTENING)
+
+
+INTERRUPTIONS = pytest.mark.parametrize(
+    ("interrupt", "resume"),
+    [(leave, come_back), (leave_document, come_back_to_document), (pause, go_on)],
+    ids=["another view", "another document", "a pause"],
+)
+
+
+@INTERRUPTIONS
+def test_items_that_came_while_the_list_was_left_are_shown(
+    live: Page, interrupt: Callable[[Page], None], resume: Callable[[Page], None]
+) -> None:
+    send(live, "before")
+    titles(live, "before")
+    interrupt(live)
+    send(live, "between one", "between two")
+    resume(live)
+    send(live, "after")
+
+    assert titles(live, "after") == ["after", "between two", "between one", "before"]
+    assert live.problems() == []
+
+
+@INTERRUPTIONS
+def test_a_line_says_from_when_to_when_items_may_be_missing(
+    live: Page, interrupt: Callable[[Page], None], resume: Callable[[Page], None]
+) -> None:
+    """Before the first item nobody knows where the stream goes on."""
+    interrupt(live)
+    send(live, "between")
+    resume(live)
+    send(live, "after")
+
+    found = titles(live, "after")
+    newest, line = found[0], found[-1]
+    assert newest == "after"
+    assert INTERRUPTED.fullmatch(line), line
+    live.write("input[type=search]", "no such text")
+    live.until(f"{TITLES}.length === 1")
+    assert titles(live, "The stream") == [line]
+    assert live.problems() == []
+
+
+def test_each_website_has_a_list_of_its_own(tab: Page, towns: tuple[str, str]) -> None:
+    page = Page(tab.tab, tab.service, towns[0])
+    open_live(page)
+    send(page, "in Ayr")
+    titles(page, "in Ayr")
+
+    choose_website(page, "Bath")
+    assert page.until(f"[{TITLES}.length]") == [0]
+    send(page, "later in Ayr")
+    send(page, "in Bath", website=towns[1])
+    assert titles(page, "in Bath") == ["in Bath"]
+    choose_website(page, "Ayr")
+    assert titles(page, "later") == ["later in Ayr", "in Ayr"]
+
+
+def choose_website(page: Page, name: str) -> None:
+    page.click("[title='Website']")
+    page.click("[aria-label='websites'] [role=option]", name)
+    page.until(f"document.querySelector('[title=Website]').textContent === '{name}'")
+    page.until(IS_LISTENING)
+
+
+def test_a_list_ends_with_its_session_and_goes_on_after_a_restart_of_the_service(
+    dedicated_service: ServiceMaker, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    service = dedicated_service().start()
+    profile = tmp_path_factory.mktemp("chromium") / "profile"
+    with opened_page(service, service.website(), profile) as page:
+        sign_in(page)
+        open_live(page)
+        send(page, "before")
+        titles(page, "before")
+        assert service.stop() == 0
+        page.until(f"!({IS_LISTENING})")
+        service.restart()
+        page.until(IS_LISTENING)
+        send(page, "after")
+
+        newest, line, oldest = titles(page, "after")
+        assert (newest, oldest) == ("after", "before")
+        assert INTERRUPTED.fullmatch(line), line
+
+        page.click("button", "Sign out")
+        page.until("document.querySelector('.sign-in')")
+        page.write(".sign-in input", service.master.secret)
+        page.click(".sign-in button")
+        page.click("nav a", "Live")
+        page.until(IS_LISTENING)
+        assert page.until(f"[{TITLES}.length]") == [0]
