@@ -160,12 +160,20 @@ class LiveTail:
             watching = asyncio.create_task(self._watch())
             kept = _Kept(self._new_epoch(), self._clock.monotonic_s(), watching)
             self._kept[website] = kept
-        await asyncio.shield(kept.watching)  # others need it where this follower leaves
+        try:
+            await asyncio.shield(kept.watching)  # others need it where this follower leaves
+        except Exception:
+            self._forget(website, kept)  # the next follower tries it again
+            raise
         if not kept.has_news(epoch, after):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(kept.changed.wait(), WAIT_S)
         kept.followed_s = self._clock.monotonic_s()
         return kept.since(epoch, after)
+
+    def _forget(self, website: str, kept: _Kept) -> None:
+        if self._kept.get(website) is kept:
+            del self._kept[website]
 
     def publish(self, website: str, item: LiveItem) -> None:
         """Append an item to a website that is watched."""

@@ -118,6 +118,22 @@ async def test_a_website_is_watched_although_its_first_follower_has_left() -> No
         await harness.tail.close()
 
 
+async def test_a_website_that_could_not_be_watched_is_tried_again() -> None:
+    failures = [RuntimeError("the load loop is closed")]
+
+    async def fail_once(work: Callable[[], None]) -> None:
+        if failures:
+            raise failures.pop()
+        await run_exclusive(work)
+
+    harness = Harness(fail_once)
+    with pytest.raises(RuntimeError, match="closed"):
+        await harness.tail.follow("a", "", 0)
+    assert await harness.tail.follow("a", "", 0) == LiveItems("e2", 0, ())
+    assert harness.reader.watched == [("a",)]
+    await harness.tail.close()
+
+
 async def test_nothing_is_read_while_nobody_watches() -> None:
     harness = Harness()
     harness.tailed.load_until(ENDS)
