@@ -5,6 +5,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from headrace.model.catalog import PROPERTY_PREFIX, QUERY_LIMITS, property_key
 from headrace.model.erasure import Selector, SelectorKind
 
 _PROPERTY_FIELDS: Final = frozenset({"key", "value"})
@@ -45,6 +46,7 @@ def property_selectors(text: str) -> tuple[Selector, ...]:
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise InvalidSelection(f"{text!r} is not KEY=VALUE")
+    _check_key(key)
     selectors = [Selector(SelectorKind.PROPERTY, value, key)]
     try:
         scalar = msgspec.json.decode(value)
@@ -61,8 +63,16 @@ def _property_selector(given: Any) -> Selector:  # noqa: ANN401 - any JSON value
     if fields.keys() != _PROPERTY_FIELDS:
         raise InvalidSelection("property must be an object with key and value")
     key, value = fields["key"], fields["value"]
-    if not isinstance(key, str) or not key:
-        raise InvalidSelection("the key of property must be a text that is not empty")
+    if not isinstance(key, str):
+        raise InvalidSelection("the key of property must be a text")
+    _check_key(key)
     if not isinstance(value, str | bool | int | float):
         raise InvalidSelection("the value of property must be a text, a number or a boolean")
     return Selector(SelectorKind.PROPERTY, value, key)
+
+
+def _check_key(key: str) -> None:
+    # No column has another key: the receipt would say that no row has the property.
+    if property_key(f"{PROPERTY_PREFIX}{key}") is None:
+        longest = QUERY_LIMITS["maxPropertyKeyLength"]
+        raise InvalidSelection(f"the key of property must have 1 to {longest} characters")

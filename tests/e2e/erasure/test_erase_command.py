@@ -252,6 +252,7 @@ def test_events_of_an_erased_visitor_that_come_later_are_stored(
         (("--anonymous-id", "a", "--session-id", "b"), "give exactly one of --anonymous-id"),
         (("--anonymous-id", "a", "--with-visitors"), "--with-visitors needs --profile-id"),
         (("--property", "email"), "'email' is not KEY=VALUE"),
+        (("--property", "k" * 257 + "=1"), "the key of property must have 1 to 256 characters"),
         (("--all",), "delete it with its rows by `headrace website delete"),
     ],
 )

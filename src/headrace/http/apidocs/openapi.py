@@ -68,7 +68,7 @@ _SELECTORS: Document = {
         "required": ["key", "value"],
         "additionalProperties": False,
         "properties": {
-            "key": _TEXT_SELECTOR,
+            "key": {**_TEXT_SELECTOR, "maxLength": QUERY_LIMITS["maxPropertyKeyLength"]},
             "value": {"type": ["string", "number", "boolean"]},
         },
     },

@@ -39,6 +39,10 @@ def get(harness: Harness, path: str, query: str = "") -> Response:
         ({"eventId": "e", "dryRun": False}, Selector(SelectorKind.EVENT_ID, "e")),
         ({"property": {"key": "n", "value": 1}}, Selector(SelectorKind.PROPERTY, 1, "n")),
         ({"property": {"key": "n", "value": True}}, Selector(SelectorKind.PROPERTY, True, "n")),
+        (
+            {"property": {"key": "k" * 256, "value": ""}},
+            Selector(SelectorKind.PROPERTY, "", "k" * 256),
+        ),
     ],
 )
 def test_an_erasure_is_202_with_its_receipt(body: object, selector: Selector) -> None:
@@ -93,6 +97,7 @@ def test_a_dry_run_is_200_with_the_rows() -> None:
         {"property": {"key": "k", "value": None}},
         {"property": {"key": "k", "value": [1]}},
         {"property": {"key": "", "value": 1}},
+        {"property": {"key": "k" * 257, "value": 1}},
         {"property": {"key": "k", "value": 1, "more": 1}},
         {"property": "k=1"},
     ],
