@@ -1,7 +1,8 @@
 """Decodes the rows of an export back to the items that they were made of.
 
 A row has all columns of its table. What the loader derives from an item (a path from a URL, columns
-from properties) is derived from the row again, with the same result.
+from properties) is derived from the row again, with the same result. Datetimes have any form of a
+timestamp of a request: other programs write those of an export as numbers, for example.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,11 @@ from headrace.ingest.imports.decoder import (
     JsonLineDecoder,
     decode_lines,
 )
-from headrace.ingest.receive.decoding.timestamps import EARLIEST_MS, TOO_EARLY
+from headrace.ingest.receive.decoding.timestamps import (
+    EARLIEST_MS,
+    TOO_EARLY,
+    parse_epoch_ms,
+)
 from headrace.ingest.receive.decoding.validation_errors import Check
 from headrace.model.catalog import PROMOTED_COLUMNS, Kind
 from headrace.model.imports import DecodedChunk, ImportItem, LineChunk
@@ -63,7 +68,9 @@ def _check_boolean(value: object) -> bool:
     return value
 
 
-def _check_time(value: datetime) -> int:
+def _check_time(value: datetime | float | str) -> int:
+    if not isinstance(value, datetime):
+        return parse_epoch_ms(value)
     if value.tzinfo is None:
         value = value.replace(tzinfo=UTC)
     time_ms = (value - _EPOCH) // _MILLISECOND
@@ -79,8 +86,8 @@ _CHECKS: Mapping[Kind, Check] = {
 }
 _TYPES: Mapping[Kind, Any] = {
     Kind.IDENTIFIER: str,
+    Kind.DATETIME: float | str,
     Kind.BOOLEAN: Any,  # checked: the types of fields drop a wrong value that is a boolean
-    Kind.DATETIME: datetime,
     Kind.NUMBER: float | None,
     Kind.JSON: dict[str, Any] | None,
 }
@@ -113,7 +120,19 @@ def _row_type(kind: EventKind) -> type[Struct]:
     return msgspec.defstruct(f"Exported{kind.name.title()}", fields, gc=False, kw_only=True)
 
 
+def _usual_row_type(kind: EventKind) -> type[Struct]:
+    """Return the type of rows as an export writes them: msgspec parses their datetimes."""
+    fields = [
+        (column.name, datetime) if column.kind is Kind.DATETIME else _field(kind, column)
+        for column in _columns(kind)
+    ]
+    return msgspec.defstruct(f"Usual{kind.name.title()}", fields, gc=False, kw_only=True)
+
+
 _ROW_TYPES: Mapping[EventKind, type[Struct]] = {kind: _row_type(kind) for kind in EventKind}
+_USUAL_ROW_TYPES: Mapping[EventKind, type[Struct]] = {
+    kind: _usual_row_type(kind) for kind in EventKind
+}
 _ROW_CHECKS: Mapping[EventKind, Mapping[str, Check]] = {
     kind: {c.name: _CHECKS[c.kind] for c in _columns(kind) if c.kind in _CHECKS}
     for kind in EventKind
@@ -140,7 +159,11 @@ class ExportedRowDecoder:
 
     def __init__(self, event_kind: EventKind, website_id: str) -> None:
         self._website_id = website_id
-        self._decoder = JsonLineDecoder(_ROW_TYPES[event_kind], _ROW_CHECKS[event_kind])
+        self._decoder = JsonLineDecoder(
+            _ROW_TYPES[event_kind],
+            usual=_USUAL_ROW_TYPES[event_kind],
+            checks=_ROW_CHECKS[event_kind],
+        )
         self._convert = _CONVERTERS[event_kind]
         self._has_receipt = event_kind is EventKind.EVENTS
 

@@ -14,7 +14,7 @@ from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.formats.row_ids import foreign_row_id
 from headrace.ingest.imports.decoder import IN_THE_FUTURE, InvalidLine
 from headrace.ingest.receive.convert import promote_fields
-from headrace.ingest.receive.decoding.timestamps import parse_timestamp
+from headrace.ingest.receive.decoding.timestamps import parse_epoch_ms, parse_timestamp
 from headrace.ingest.receive.decoding.validation_errors import Check, validate_items
 from headrace.model.catalog import MAX_TEXT_LENGTH
 from headrace.model.imports import ImportItem
@@ -72,7 +72,7 @@ def _time_ms(value: float | str | None, now_ms: int) -> int:
     if value is None:
         raise ValueError(f"timestamp {TIMESTAMP_REQUIRED}")
     latest_ms = now_ms + MILLISECONDS_PER_DAY
-    time_ms = parse_timestamp(value, received_ms=1 << 62)
+    time_ms = parse_epoch_ms(value)
     if time_ms > latest_ms:
         raise ValueError(f"timestamp {IN_THE_FUTURE}")
     return time_ms

@@ -44,12 +44,18 @@ def parse_timestamp(value: float | str, *, received_ms: int) -> int:
 
     Raises `ValueError` with the message for the field error.
     """
+    timestamp_ms = parse_epoch_ms(value)
+    return received_ms if timestamp_ms > received_ms + MILLISECONDS_PER_DAY else timestamp_ms
+
+
+def parse_epoch_ms(value: float | str) -> int:
+    """Return epoch milliseconds, however far ahead. Raises `ValueError` as `parse_timestamp`."""
     timestamp_ms = _parse_text(value) if isinstance(value, str) else _truncate_milliseconds(value)
     if timestamp_ms < EARLIEST_MS:
         is_number = not isinstance(value, str)
         looks_like_seconds = is_number and _EARLIEST_S <= timestamp_ms < _LATEST_LIKELY_S
         raise ValueError(SECONDS_HINT if looks_like_seconds else TOO_EARLY)
-    return received_ms if timestamp_ms > received_ms + MILLISECONDS_PER_DAY else timestamp_ms
+    return timestamp_ms
 
 
 def _truncate_milliseconds(value: float) -> int:
