@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from headrace.base.settings import Settings
 from headrace.http.apidocs.endpoint_docs import ENDPOINT_DOCS
 from headrace.http.apidocs.field_docs import FIELD_DESCRIPTIONS
-from headrace.http.apidocs.guide import format_size
+from headrace.http.apidocs.guide import format_size, read_overview
 from headrace.http.apidocs.markdown import heading_id
 from headrace.http.apidocs.markdown_to_html import render_html
 from headrace.http.apidocs.openapi import make_document
@@ -159,6 +159,15 @@ def test_error_example_matches_its_schema() -> None:
             for content in response.get("content", {}).values():
                 for example in content.get("examples", {}).values():
                     msgspec.convert(example["value"], envelope)
+
+
+def test_overview_names_the_paths_that_answer_head() -> None:
+    readable = [spec for spec in ENDPOINTS if "GET" in spec.methods]
+    answered = {spec.path for spec in readable if "HEAD" in spec.methods}
+    outside = {spec.path for spec in readable if not spec.path.startswith("/v1/")}
+    assert answered == {*outside, "/v1/query/schema"}
+    sentence = "`GET` paths outside `/v1`, and `/v1/query/schema`, also answer `HEAD`."
+    assert sentence in " ".join(read_overview().split())
 
 
 def test_text_has_no_unfilled_placeholder() -> None:
