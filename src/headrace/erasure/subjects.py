@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from headrace.model.erasure import Selector, SelectorKind, Subject
+from headrace.model.plan import FilterScalar
 
 _SEPARATOR = "\0"
 """No text of a client contains it."""
@@ -33,7 +34,7 @@ class HashPrefixes(Struct, frozen=True):
 def subject_of(key: bytes, website_id: str, selector: Selector) -> Subject:
     """Return the subject of a selector."""
     value = (
-        msgspec.json.encode([selector.key, selector.value]).decode()
+        msgspec.json.encode([selector.key, _canonical(selector.value)]).decode()
         if selector.kind is SelectorKind.PROPERTY
         else str(selector.value)
     )
@@ -53,6 +54,11 @@ def hash_prefixes(key: bytes, website_id: str, kind: SelectorKind) -> HashPrefix
         bytes(byte ^ _INNER_PAD for byte in block) + _context(website_id, kind),
         bytes(byte ^ _OUTER_PAD for byte in block),
     )
+
+
+def _canonical(value: FilterScalar) -> FilterScalar:
+    """Return the one form of equal numbers: a selector of 5 selects 5.0 too, and 5.0 selects 5."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _context(website_id: str, kind: SelectorKind) -> bytes:

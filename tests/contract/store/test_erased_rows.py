@@ -197,11 +197,17 @@ def test_rows_that_are_copied_into_a_store_are_erased_again(tables: Tables, tmp_
         {**event(4, properties=b'{"a":{"n":1}}'), "id": before + b"\4"},
         {**event(DAY_MS, properties=b'{"a.n":1}'), "id": before + b"\5"},
         {**event(5, properties=b'{"a.n":"1"}', anonymous_id="eve"), "id": before + b"\6"},
+        {**event(6, properties=b'{"n":5}'), "id": before + b"\7"},
+        {**event(7, properties=b'{"m":5.0}'), "id": before + b"\10"},
     ]
     tables.insert(EVENTS, rows)
     erasures = FileErasures(tmp_path)
     ann = Selector(SelectorKind.ANONYMOUS_ID, "ann")
-    for selector in (ann, Selector(SelectorKind.PROPERTY, 1, "a.n")):
+    numbers = [
+        Selector(SelectorKind.PROPERTY, value, key)
+        for value, key in ((1, "a.n"), (5.0, "n"), (5, "m"))
+    ]
+    for selector in (ann, *numbers):
         erasures.put(
             Erasure(
                 id=f"era_{selector.key}",
@@ -215,8 +221,8 @@ def test_rows_that_are_copied_into_a_store_are_erased_again(tables: Tables, tmp_
         )
     finder, deleter = finder_of(tables), deleter_of(tables)
     again = Reapplication(erasures, finder=finder, deleter=deleter, dialect=tables.dialect)
-    assert (again.run(), again.run()) == (3, 0)
+    assert (again.run(), again.run()) == (5, 0)
     assert sorted(tables.rows("SELECT anonymous_id FROM events")) == [["ann"], ["bob"], ["eve"]]
-    assert [one.is_done for one in erasures.all()] == [False, False]
+    assert [one.is_done for one in erasures.all()] == [False] * 4
     finder.close()
     deleter.close()

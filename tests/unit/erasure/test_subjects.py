@@ -2,6 +2,8 @@
 
 import hashlib
 
+import pytest
+
 from headrace.erasure.subjects import hash_prefixes, subject_of
 from headrace.model.erasure import Selector, SelectorKind
 
@@ -20,6 +22,26 @@ def test_a_subject_depends_on_key_website_kind_and_value() -> None:
         subject_of(KEY, "web_1", Selector(SelectorKind.PROPERTY, 1, "k")).digest,
     }
     assert len(subjects) == 7
+
+
+@pytest.mark.parametrize(
+    ("number", "equal"), [(5, 5.0), (0, -0.0), (-12, -1.2e1), (10**20, 1e20), (0.1, 1e-1)]
+)
+def test_equal_numbers_are_one_subject(number: float, equal: float) -> None:
+    subjects = {
+        subject_of(KEY, "web_1", Selector(SelectorKind.PROPERTY, value, "k")).digest
+        for value in (number, equal)
+    }
+    assert len(subjects) == 1
+
+
+def test_other_values_are_other_subjects() -> None:
+    values = (1, 1.5, True, "1", "1.0", 2**53, 2**53 + 1)
+    subjects = {
+        subject_of(KEY, "web_1", Selector(SelectorKind.PROPERTY, value, "k")).digest
+        for value in values
+    }
+    assert len(subjects) == len(values)
 
 
 def test_a_store_computes_the_same_hash_from_the_prefixes() -> None:
