@@ -76,10 +76,11 @@ def property_matches(properties: bytes, key: str, value: FilterScalar) -> bool:
         document = msgspec.json.decode(properties)
     except msgspec.MsgspecError:
         return False
-    return _is_equal(_value_at(document, key), value)
+    return _is_equal(value_at(document, key), value)
 
 
-def _value_at(document: object, key: str) -> object:
+def value_at(document: object, key: str) -> object:
+    """Return the value at a key of a JSON object, else at the path that a dotted key is."""
     whole = _fields_of(document)
     if key in whole or _DOT not in key:
         return whole.get(key)

@@ -5,6 +5,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from headrace.erasure.matching import value_at
 from headrace.erasure.subjects import subject_of
 from headrace.model.erasure import COLUMN_OF_KIND, Selector, SelectorKind
 from headrace.ports.rows.erasure import Erasure
@@ -50,17 +51,21 @@ def selectors_of(
 
 
 def property_selectors(document: bytes) -> Iterator[Selector]:
-    """Yield a selector for each scalar of a JSON object, by its key or its path."""
+    """Yield a selector for each scalar of a JSON object, by its key or its path.
+
+    A path is none of a selector where another key hides it, or where a name in it has a dot.
+    """
     try:
         decoded = msgspec.json.decode(document)
     except msgspec.MsgspecError:
         return
     # JSON has no other keys
-    pending = list(cast("dict[str, Any]", decoded).items()) if isinstance(decoded, dict) else []
+    whole = cast("dict[str, Any]", decoded) if isinstance(decoded, dict) else {}
+    pending = list(whole.items())
     while pending:
         name, value = pending.pop()
         if isinstance(value, dict):
             nested = cast("dict[str, Any]", value)
             pending += [(f"{name}.{inner}", found) for inner, found in nested.items()]
-        elif isinstance(value, str | bool | int | float):
+        elif isinstance(value, str | bool | int | float) and value_at(whole, name) is value:
             yield Selector(SelectorKind.PROPERTY, value, name)

@@ -70,6 +70,23 @@ def test_items_of_every_kind_of_selector_are_erased(tmp_path: Path) -> None:
     assert numbers(left) == [6, 7, 9]
 
 
+def test_items_whose_property_is_hidden_or_has_a_dotted_name_are_not_erased(tmp_path: Path) -> None:
+    erasures = FileErasures(tmp_path)
+    erase(
+        erasures,
+        Selector(SelectorKind.PROPERTY, "x", "a.b"),
+        Selector(SelectorKind.PROPERTY, "x", "c.d.e"),
+    )
+    items = [
+        item(1, properties=b'{"a":{"b":"x"}}'),
+        item(2, properties=b'{"a.b":"x"}'),
+        item(3, properties=b'{"a.b":"y","a":{"b":"x"}}'),
+        item(4, properties=b'{"c":{"d.e":"x"}}'),
+        item(5, properties=b'{"c.d":{"e":"x"}}'),
+    ]
+    assert numbers(ErasedImportItems(erasures, WEBSITE).without_erased(items)) == [3, 4, 5]
+
+
 def test_rows_that_were_received_after_the_erasure_stay(tmp_path: Path) -> None:
     erasures = FileErasures(tmp_path)
     erase(erasures, Selector(SelectorKind.ANONYMOUS_ID, "ann"))
