@@ -608,6 +608,24 @@ REJECTIONS = [
         id="city",
     ),
     pytest.param(
+        rooted(timezone="utc"),
+        "INVALID_TIMEZONE",
+        'Invalid timezone "utc" (did you mean "UTC"?)',
+        id="zone in small letters",
+    ),
+    pytest.param(
+        rooted(timezone="singapore"),
+        "INVALID_TIMEZONE",
+        'Invalid timezone "singapore" (did you mean "Asia/Singapore"?)',
+        id="city that is a zone",
+    ),
+    pytest.param(
+        rooted(timezone="gmt+5"),
+        "INVALID_TIMEZONE",
+        'Invalid timezone "gmt+5" (did you mean "Etc/GMT+5"?)',
+        id="offset",
+    ),
+    pytest.param(
         rooted(timezone=2),
         "INVALID_TIMEZONE",
         "Invalid timezone: must be an IANA name in a string",

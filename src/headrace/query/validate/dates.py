@@ -74,11 +74,16 @@ def check_timezone(name: object) -> ZoneInfo:
 
 def _closest_zone(name: str) -> str | None:
     """Return the zone of a city (`Berlin`), else the one whose name differs in a letter or two."""
-    zones = sorted(zone_names())
-    cities = {zone.rpartition("/")[2].lower(): zone for zone in zones if "/" in zone}
-    return cities.get(name.lower()) or closest_match(
-        name, zones, min_similarity=_MIN_ZONE_SIMILARITY
+    zones = sorted(zone_names(), key=_zone_order)
+    known = {zone.rpartition("/")[2].lower(): zone for zone in zones}
+    return known.get(name.lower()) or closest_match(
+        name, sorted(zones), min_similarity=_MIN_ZONE_SIMILARITY
     )
+
+
+def _zone_order(zone: str) -> tuple[bool, bool, str]:
+    """Return the key that sorts `Etc/UTC` before `UTC`, and `Singapore` before `Asia/Singapore`."""
+    return not zone.startswith("Etc/"), "/" in zone, zone
 
 
 def _invalid_end_date(last: date, reason: str) -> InvalidQuery:
