@@ -86,7 +86,6 @@ _CHECKS: Mapping[Kind, Check] = {
 }
 _TYPES: Mapping[Kind, Any] = {
     Kind.IDENTIFIER: str,
-    Kind.DATETIME: float | str,
     Kind.BOOLEAN: Any,  # checked: the types of fields drop a wrong value that is a boolean
     Kind.NUMBER: float | None,
     Kind.JSON: dict[str, Any] | None,
@@ -104,7 +103,7 @@ def _field(kind: EventKind, column: StoredColumn) -> tuple[str, Any] | tuple[str
         max_length = next(c.max_length for c in table.columns if c.name == column.name)
         text: Any = Annotated[str, Meta(max_length=max_length)]
         return column.name, text | None, None
-    if column.kind in {Kind.IDENTIFIER, Kind.DATETIME}:
+    if column.kind is Kind.IDENTIFIER:
         return column.name, _TYPES[column.kind]
     default = False if column.kind is Kind.BOOLEAN else None
     return column.name, _TYPES[column.kind], default
@@ -115,24 +114,26 @@ def _columns(kind: EventKind) -> Sequence[StoredColumn]:
     return [column for column in columns if column.name not in _IGNORED]
 
 
-def _row_type(kind: EventKind) -> type[Struct]:
-    fields = [_field(kind, column) for column in _columns(kind)]
-    return msgspec.defstruct(f"Exported{kind.name.title()}", fields, gc=False, kw_only=True)
+def _row_types(name: str, *, datetimes: Any) -> Mapping[EventKind, type[Struct]]:  # noqa: ANN401 - a type
+    """Return the types of rows in which datetimes are of a type."""
+    return {
+        kind: msgspec.defstruct(
+            f"{name}{kind.name.title()}",
+            [
+                (column.name, datetimes) if column.kind is Kind.DATETIME else _field(kind, column)
+                for column in _columns(kind)
+            ],
+            gc=False,
+            kw_only=True,
+        )
+        for kind in EventKind
+    }
 
 
-def _usual_row_type(kind: EventKind) -> type[Struct]:
-    """Return the type of rows as an export writes them: msgspec parses their datetimes."""
-    fields = [
-        (column.name, datetime) if column.kind is Kind.DATETIME else _field(kind, column)
-        for column in _columns(kind)
-    ]
-    return msgspec.defstruct(f"Usual{kind.name.title()}", fields, gc=False, kw_only=True)
+_ROW_TYPES = _row_types("Exported", datetimes=float | str)
+_USUAL_ROW_TYPES = _row_types("Usual", datetimes=datetime)
+"""Of rows as an export writes them: msgspec parses their datetimes."""
 
-
-_ROW_TYPES: Mapping[EventKind, type[Struct]] = {kind: _row_type(kind) for kind in EventKind}
-_USUAL_ROW_TYPES: Mapping[EventKind, type[Struct]] = {
-    kind: _usual_row_type(kind) for kind in EventKind
-}
 _ROW_CHECKS: Mapping[EventKind, Mapping[str, Check]] = {
     kind: {c.name: _CHECKS[c.kind] for c in _columns(kind) if c.kind in _CHECKS}
     for kind in EventKind
