@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -174,15 +175,20 @@ class Service:
         return code
 
     def kill(self) -> None:
-        """Send SIGKILL to all processes of the service at once."""
+        """Send SIGKILL to all processes of the service at once, and wait until all have ended."""
         if self._directory is not None:
             self._directory.close()
             self._directory = None
         if self._process is None:
             return
+        children = _open_processes(self._children())
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(STOP_TIMEOUT_S)
+        for child in children:  # until it ends it has the port and the files that a restart needs
+            has_ended, _, _ = select.select([child], [], [], STOP_TIMEOUT_S)
+            os.close(child)
+            assert has_ended, "a child has not ended"
         self.http.close()
 
     def restart(self) -> None:
@@ -191,8 +197,13 @@ class Service:
 
     def child_pids(self, kind: str) -> list[int]:
         """Return the process ids of the service's `engine` or `worker` processes."""
-        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        return [int(pid) for pid in children if kind.encode() in _arguments(int(pid))]
+        return [pid for pid in self._children() if kind.encode() in _arguments(pid)]
+
+    def _children(self) -> list[int]:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+            return list(map(int, children))
+        return []
 
     def log_text(self) -> str:
         """Return everything the service has written to stdout and stderr."""
@@ -402,6 +413,15 @@ def _query(
 def _chunks(columns: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     for start in range(0, len(columns), size):
         yield columns[start : start + size]
+
+
+def _open_processes(pids: Sequence[int]) -> list[int]:
+    """Return a descriptor for each process that still runs; it becomes readable at its end."""
+    descriptors: list[int] = []
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            descriptors.append(os.pidfd_open(pid))
+    return descriptors
 
 
 def _arguments(pid: int) -> list[bytes]:
