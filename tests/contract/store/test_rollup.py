@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace.adapters.store.dialect.ddl import MIGRATIONS
 from headrace.adapters.store.dialect.rollup_ddl import count_parts_without_rollup
 from headrace.model.catalog import EVENTS
 from testing.chdb import FreshStore
@@ -22,7 +23,7 @@ from pathlib import Path
 from headrace.adapters.store.chdb.check import check_store
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.writer import ChdbWriter
-from headrace.adapters.store.dialect.ddl import MIGRATIONS
+from headrace.adapters.store.dialect.ddl import DATABASE, MIGRATIONS
 from headrace.base.logs import configure_logging, get_logger
 from headrace.model.catalog import EVENTS
 from testing.chdb import arrow_stream
@@ -44,9 +45,21 @@ report = check_store(chdb, known=None, expected=[])
 print(json.dumps([report.issues, report.notes]))
 chdb.close()
 """
-COUNT = f"""{PROGRAM}
+START_SLOW_MUTATION = f"""{PROGRAM}
+import time
 writer = ChdbWriter(chdb)
 writer.prepare()
+database = chdb.session(DATABASE, writable=True)
+database.execute(
+    "ALTER TABLE events UPDATE title = if(sleepEachRow(1.5), '', title) WHERE 1"
+    " SETTINGS mutations_sync = 0, allow_nondeterministic_mutations = 1"
+)
+deadline = time.monotonic() + 20
+while not database.execute("SELECT 1 FROM system.merges WHERE is_mutation"):
+    assert time.monotonic() < deadline, "the mutation has not begun"
+database.close()
+"""
+REBUILD_AND_COUNT = """
 assert writer.rollup.rebuild(threading.Event(), checks_bytes=True)
 session = chdb.session()
 print(json.dumps(session.execute(
@@ -57,6 +70,12 @@ session.close()
 writer.close()
 chdb.close()
 """
+COUNT = f"""{PROGRAM}
+writer = ChdbWriter(chdb)
+writer.prepare()
+{REBUILD_AND_COUNT}
+"""
+COUNT_AFTER_SLOW_MUTATION = START_SLOW_MUTATION + REBUILD_AND_COUNT
 COUNT_FROM_EVENTS = f"""{PROGRAM}
 from headrace.formats.rollup_columns import rollup_from_events
 session = chdb.session()
@@ -73,11 +92,12 @@ COMPLETE = [["s0", 2], ["s1", 2]]
 def run(program: str, store: Path, *arguments: object) -> str:
     done = subprocess.run(
         [sys.executable, "-c", program, store, *map(str, arguments)],
-        check=True,
+        check=False,
         capture_output=True,
         text=True,
         timeout=60,
     )
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 
@@ -124,6 +144,18 @@ def test_broken_rollup_is_reported_and_rebuilt(tmp_path: Path, damage_store: obj
     assert issues_and_notes(store) == [[], [note]]
     assert json.loads(run(COUNT_FROM_EVENTS, store)) == COMPLETE
     assert json.loads(run(COUNT, store)) == COMPLETE
+    assert issues_and_notes(store) == [[], []]
+
+
+@pytest.mark.slow
+def test_part_that_is_mutated_during_the_check_of_its_bytes_is_checked_again(
+    tmp_path: Path,
+) -> None:
+    store = tmp_path / "store"
+    run(FILL, store, len(MIGRATIONS))
+    for projection in store.glob("store/*/*/all_*/visits.proj"):
+        alter_bytes(projection)
+    assert json.loads(run(COUNT_AFTER_SLOW_MUTATION, store)) == COMPLETE
     assert issues_and_notes(store) == [[], []]
 
 

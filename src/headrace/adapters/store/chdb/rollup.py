@@ -106,25 +106,60 @@ class Rollup:
     def _check_bytes(self, session: ChdbSession, stop: threading.Event) -> None:
         """Compare all parts with their checksums; chDB then marks a broken projection as broken.
 
-        A part that is merged or mutated before its turn is checked by the name of its successor.
+        A part that is merged or mutated before or while it is checked passes the bytes on, but not
+        the mark, so its successor is checked, too. Parts of later inserts need no check.
         """
         checked = set[str]()
-        while names := self._active_parts(session) - checked:
+        last_block = self._last_block(session)
+        may_pass_on = set[str]()
+        while not stop.is_set():
+            running = self._parts_in_progress(session, last_block)
+            names = self._active_parts(session, last_block) - checked
             for name in sorted(names):
                 if stop.is_set():
                     return
-                try:
-                    session.execute(f"CHECK TABLE `{EVENTS.name}` PART {quote_literal(name)}")
-                except ClickHouseError as failure:  # replaced meanwhile, or it cannot be read
-                    get_logger().info("part_not_checked", part=name, code=failure.code)
+                self._check_part(session, name)
             checked |= names
+            if names:
+                may_pass_on = self._parts_in_progress(session, last_block)
+            elif not running & may_pass_on:
+                return
+            else:
+                stop.wait(_POLL_S)
 
-    def _active_parts(self, session: ChdbSession) -> set[str]:
+    def _check_part(self, session: ChdbSession, name: str) -> None:
+        try:
+            session.execute(f"CHECK TABLE `{EVENTS.name}` PART {quote_literal(name)}")
+        except ClickHouseError as failure:  # replaced meanwhile, or it cannot be read
+            get_logger().info("part_not_checked", part=name, code=failure.code)
+
+    def _last_block(self, session: ChdbSession) -> int:
+        """Return the number of the newest insert into `events`."""
+        ((last_block,),) = session.execute(
+            "SELECT max(max_block_number) FROM system.parts WHERE active AND "  # noqa: S608 - our own names
+            f"{self._of_events()}"
+        )
+        return int(last_block)
+
+    def _active_parts(self, session: ChdbSession, last_block: int) -> set[str]:
+        """Return the names of the parts that have rows of inserts up to `last_block`."""
         names = session.execute(
             "SELECT name FROM system.parts WHERE active AND "  # noqa: S608 - our own names
-            f"table = '{EVENTS.name}' AND database = {quote_literal(self._database)}"
+            f"min_block_number <= {last_block} AND {self._of_events()}"
         )
         return {name for (name,) in names}
+
+    def _parts_in_progress(self, session: ChdbSession, last_block: int) -> set[str]:
+        """Return the names of the parts of such rows that merges and mutations are making."""
+        names = session.execute(
+            "SELECT result_part_name FROM system.merges WHERE "  # noqa: S608 - our own names
+            f"toInt64(splitByChar('_', result_part_name)[2]) <= {last_block} "
+            f"AND {self._of_events()}"
+        )
+        return {name for (name,) in names}
+
+    def _of_events(self) -> str:
+        return f"table = '{EVENTS.name}' AND database = {quote_literal(self._database)}"
 
 
 class RollupRebuilder:
