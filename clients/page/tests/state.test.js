@@ -9,6 +9,7 @@ import * as dates from "../../../src/headrace/http/page/state/dates.js";
 import * as erasures from "../../../src/headrace/http/page/state/erasures.js";
 import * as filters from "../../../src/headrace/http/page/state/filters.js";
 import * as format from "../../../src/headrace/http/page/state/format.js";
+import * as funnelSteps from "../../../src/headrace/http/page/state/funnel_steps.js";
 import { fittingRange, isBeforeFirst, mayBeNew, withoutPrevious } from "../../../src/headrace/http/page/state/first_days.js";
 import { DEFAULT_STATE, formatUrl, parseUrl, VIEWS } from "../../../src/headrace/http/page/state/page_state.js";
 import { changedRetention, daysOf, expiringDays } from "../../../src/headrace/http/page/state/retention.js";
@@ -143,6 +144,31 @@ test("numbers below 10,000 are shown exactly", () => {
 
 test("durations are read at a glance", () => {
   assert.deepEqual([0, 0.25, 59.4, 61, 3660, null].map(format.duration), ["0s", "250 ms", "59s", "1m 01s", "1h 1m", "–"]);
+});
+
+test("the time since then has the largest unit that tells enough", () => {
+  const now = Date.parse("2026-11-26T12:00:00Z");
+  const days = [0, 1, 2, 60, 61, 240, 365, 729, 731, 1500].map((count) => new Date(now - 86_400_000 * count).toISOString());
+  assert.deepEqual(days.map((iso) => format.ago(iso, now)), [
+    "just now", "yesterday", "2 days ago", "60 days ago", "2 months ago", "7 months ago", "11 months ago", "23 months ago", "2 years ago", "4 years ago",
+  ]);
+});
+
+test("a step of a funnel without a name is called by its only filter", () => {
+  const named = (/** @type {string} */ operator, /** @type {any} */ value) => ({ field: "event_name", operator, value });
+  assert.deepEqual(
+    [
+      { name: "Bought", filters: [named("eq", "purchase")] },
+      { filters: [named("eq", "purchase")] },
+      { filters: [named("in", ["search", "add_to_cart"])] },
+      { filters: [named("ne", "purchase")] },
+      { filters: [{ or: [named("eq", "a"), { field: "path", operator: "is_set" }] }] },
+      { filters: [named("eq", "a"), named("ne", "b")] },
+      { filters: [named("eq", "")] },
+      {},
+    ].map((step, index) => funnelSteps.stepName(/** @type {any} */ (step), index + 1)),
+    ["Bought", "purchase", "search, add_to_cart", "Event is not purchase", "Event is a or Page is set", "Step 6", "Step 7", "Step 8"],
+  );
 });
 
 test("a line of the audit log shows the fields that changed, and what it is about", () => {

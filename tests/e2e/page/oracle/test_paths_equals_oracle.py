@@ -52,7 +52,7 @@ def test_steps_of_a_funnel_are_those_of_the_oracle(known: KnownPage, change: Row
 
     assert known.texts(".funnel li", ".name", ".track > span", "b.number", "small") == [
         [
-            f"{row['step']} {row['name'] or 'Step ' + str(row['step'])}",
+            f"{row['step']} {row['name'] or 'search, add_to_cart'}",
             shown.percent(row["rate"]),
             shown.short(row["count"]),
             _beside_step(row, rows[number - 1]),
@@ -84,7 +84,7 @@ def test_groups_of_a_funnel_are_those_of_the_oracle(known: KnownPage) -> None:
     )
 
     assert known.table(".cohorts") == [
-        ["Country", "Saw a page", "Step 2", "Bought"],
+        ["Country", "Saw a page", "search, add_to_cart", "Bought"],
         ["All", *map(_group_cell, together)],
         *(
             [shown.group("country", steps[0]["country"]), *map(_group_cell, steps)]

@@ -118,7 +118,9 @@ export function ago(iso, now = Date.now()) {
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
   const days = Math.floor(seconds / 86_400);
-  return days === 1 ? "yesterday" : `${days} days ago`;
+  if (days < 61) return days === 1 ? "yesterday" : `${days} days ago`;
+  const months = Math.floor(days / 30.44);
+  return months < 24 ? `${months} months ago` : `${Math.floor(days / 365.25)} years ago`;
 }
 
 /** @param {number | null | undefined} count */

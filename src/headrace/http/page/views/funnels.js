@@ -11,6 +11,7 @@ import { useSchema } from "../controls/schema.js";
 import { html } from "../html.js";
 import { columnWords } from "../state/filters.js";
 import { duration, exactNumber, percent, shortNumber, valueName } from "../state/format.js";
+import { stepName } from "../state/funnel_steps.js";
 import { withAt } from "../state/query_body.js";
 import { rowsByValue } from "../state/rows.js";
 import { PAGE_VIEW } from "../state/standard_types.js";
@@ -57,7 +58,7 @@ export function Funnels() {
     </section>
     ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
     <section class=${`card answer ${isLoading ? "stale" : ""}`}>
-      ${!value ? error == null && html`<${Skeleton} />` : isNobody(value.data) ? html`<${Empty} title="Nobody took the first step in this range" />` : wanted.groupBy ? html`<${Groups} rows=${value.data} group=${wanted.groupBy} />` : html`<${Steps} rows=${value.data} />`}
+      ${!value ? error == null && html`<${Skeleton} />` : isNobody(value.data) ? html`<${Empty} title="Nobody took the first step in this range" />` : wanted.groupBy ? html`<${Groups} rows=${value.data} steps=${wanted.steps} group=${wanted.groupBy} />` : html`<${Steps} rows=${value.data} steps=${wanted.steps} />`}
     </section>`;
 }
 
@@ -66,29 +67,29 @@ function StepEditor({ step, number, columns, onChange, onRemove }) {
   const filters = step.filters ?? [];
   const set = (/** @type {(string | number)[]} */ path, /** @type {unknown} */ changed) => onChange({ ...withAt(/** @type {any} */ (step), path, changed) });
   const shared = { table: "events", columns, set, at: () => ({}) };
-  return html`<li><b>${number}</b><input aria-label=${`Name of step ${number}`} placeholder="Name" value=${step.name ?? ""} onChange=${(/** @type {any} */ event) => onChange({ ...step, name: event.target.value || undefined })} />
+  return html`<li><b>${number}</b><input aria-label=${`Name of step ${number}`} placeholder=${stepName({ filters }, number)} value=${step.name ?? ""} onChange=${(/** @type {any} */ event) => onChange({ ...step, name: event.target.value || undefined })} />
     <div class="sentence">${filters.length === 0 && html`<span>any event</span>`}${filters.map((item, index) => html`${index > 0 && html`<span key=${`and ${index}`}>and</span>`}
       <${FilterWords} key=${`${index} ${JSON.stringify(item)}`} item=${item} path=${["filters", index]} ...${shared} />`)}
       <${AddFilter} path=${["filters", filters.length]} label=${filters.length ? "+" : "+ where"} ...${shared} /></div>
     ${onRemove && html`<button type="button" class="quiet" aria-label=${`Remove step ${number}`} onClick=${onRemove}>×</button>`}</li>`;
 }
 
-/** @param {{rows: Row[]}} props */
-function Steps({ rows }) {
+/** @param {{rows: Row[], steps: Step[]}} props */
+function Steps({ rows, steps }) {
   return html`<div class="funnel"><ol>${rows.map((row, index) => html`<li key=${row["step"]}>
-      <span class="name"><b>${row["step"]}</b> <bdi>${stepName(row)}</bdi></span>
+      <span class="name" title=${nameIn(steps, row)}><b>${row["step"]}</b> <bdi>${nameIn(steps, row)}</bdi></span>
       <span class="track"><i style=${{ width: `${100 * (row["rate"] ?? 0)}%` }}></i><span>${percent(row["rate"])}</span></span>
       <b class="number" title=${exactNumber(row["count"])}>${shortNumber(row["count"])}</b>
       <small class="faint">${index > 0 && html`${percent(ratio(row["count"], rows[index - 1]?.["count"]))} of the step before${row["medianSeconds"] != null && html`<br />median ${duration(row["medianSeconds"])} after the first`}`}</small></li>`)}</ol></div>`;
 }
 
-/** Groups below each other, so that a step of one is compared with that of another. @param {{rows: Row[], group: string}} props */
-function Groups({ rows, group }) {
+/** Groups below each other, so that a step of one is compared with that of another. @param {{rows: Row[], steps: Step[], group: string}} props */
+function Groups({ rows, steps, group }) {
   const groups = [...rowsByValue(rows, group)];
-  const steps = groups[0]?.[1] ?? [];
-  const all = steps.map((row, index) => ({ ...row, count: groups.reduce((total, [, own]) => total + own[index]?.["count"], 0), medianSeconds: null }));
+  const first = groups[0]?.[1] ?? [];
+  const all = first.map((row, index) => ({ ...row, count: groups.reduce((total, [, own]) => total + own[index]?.["count"], 0), medianSeconds: null }));
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Steps of each group"><table class="data cohorts"><caption class="hidden">Share of each group that took the steps</caption>
-      <thead><tr><th scope="col">${columnWords(group)}</th>${steps.map((row) => html`<th key=${row["step"]} scope="col" class="number"><bdi>${stepName(row)}</bdi></th>`)}</tr></thead>
+      <thead><tr><th scope="col">${columnWords(group)}</th>${first.map((row) => html`<th key=${row["step"]} scope="col" class="number"><bdi>${nameIn(steps, row)}</bdi></th>`)}</tr></thead>
       <tbody>${groups.length > 1 && html`<tr class="all"><th scope="row">All</th><${Shares} rows=${all} /></tr>`}
         ${groups.slice(0, MAX_GROUPS).map(([value, own]) => html`<tr key=${String(value)}><th scope="row"><bdi>${valueName(group, value)}</bdi></th><${Shares} rows=${own} /></tr>`)}</tbody></table></div>
     ${groups.length > MAX_GROUPS && html`<p class="faint note">The ${MAX_GROUPS} groups that most began with, of ${exactNumber(groups.length)}.</p>`}`;
@@ -105,9 +106,9 @@ function Shares({ rows }) {
   })}`;
 }
 
-/** @param {Row} row */
-function stepName(row) {
-  return row["name"] ?? `Step ${row["step"]}`;
+/** The name of a row's step. @param {Step[]} steps @param {Row} row */
+function nameIn(steps, row) {
+  return stepName(steps[row["step"] - 1] ?? {}, row["step"]);
 }
 
 /** Whether nobody took the first step. @param {Row[]} rows */
