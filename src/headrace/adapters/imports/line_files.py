@@ -1,6 +1,7 @@
 """Reads files of lines in chunks, compressed ones by the ending of their name."""
 
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Final, Protocol, cast
@@ -75,12 +76,14 @@ class LineFile:
     ) -> Iterator[LineChunk]:
         """Return the lines in chunks. Raises `DamagedFile` after the lines before the damage.
 
-        Of a line that is longer than `max_line_bytes`, more than so many bytes are returned, and
-        not necessarily all: memory does not depend on its length.
+        A byte order mark at the start of the file is part of no line. Of a line that is longer than
+        `max_line_bytes`, more than so many bytes are returned, and not necessarily all: memory does
+        not depend on its length.
         """
         line, rest = 1, b""
         pieces: list[bytes] = []
         damage: Exception | None = None
+        is_start = True
         blocks = self._blocks()
         while True:
             try:
@@ -91,7 +94,10 @@ class LineFile:
                 pieces.append(block)
                 if sum(map(len, pieces)) < chunk_bytes:
                     continue
-            lines = b"".join([rest, *pieces]).split(b"\n")
+            content = b"".join([rest, *pieces])
+            if is_start:  # programs on Windows begin their files with the mark
+                content, is_start = content.removeprefix(BOM_UTF8), False
+            lines = content.split(b"\n")
             pieces = []
             rest = lines.pop()[: max_line_bytes + 1]
             if not block and rest:

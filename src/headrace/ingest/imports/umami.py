@@ -137,7 +137,7 @@ class UmamiDecoder:
         if self._is_dump or not line.strip() or line.startswith(("--", "SET ", "\\")):
             self._is_dump = True
             return None
-        columns = _csv_values(line.lstrip("\ufeff").rstrip("\r"))
+        columns = _csv_values(line.rstrip("\r"))
         if _SESSION_KEY not in columns:
             raise InvalidLine(NO_HEADER)
         self._columns = columns

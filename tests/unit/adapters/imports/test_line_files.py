@@ -1,6 +1,7 @@
 """Files of lines, read in chunks: plain, compressed, damaged."""
 
 import gzip
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -36,13 +37,20 @@ def lines_of(path: Path, chunk_bytes: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", COMPRESSIONS)
-@given(content=st.binary(max_size=60) | st.text("a\n", max_size=60).map(str.encode))
+@given(
+    mark=st.sampled_from([b"", BOM_UTF8]),
+    content=st.binary(max_size=60) | st.text("a\n", max_size=60).map(str.encode),
+)
 @pytest.mark.parametrize("chunk_bytes", [1, 20, 1000])
 def test_lines_are_those_of_the_content(
-    tmp_path_factory: pytest.TempPathFactory, name: str, content: bytes, chunk_bytes: int
+    tmp_path_factory: pytest.TempPathFactory,
+    name: str,
+    mark: bytes,
+    content: bytes,
+    chunk_bytes: int,
 ) -> None:
     path = tmp_path_factory.mktemp("lines") / name
-    path.write_bytes(COMPRESSIONS[name](content))
+    path.write_bytes(COMPRESSIONS[name](mark + content))
     expected = content.split(b"\n")
     if not expected[-1]:
         expected.pop()
