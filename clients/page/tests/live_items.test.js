@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { splitEvents } from "../../../src/headrace/http/page/state/event_stream.js";
-import { MAX_SHOWN, faultsOf, hasText, kindOf, titleOf, withItem } from "../../../src/headrace/http/page/state/live_items.js";
+import { splitEvents } from "../../../src/headrace/http/page/state/live/event_stream.js";
+import { MAX_SHOWN, faultsOf, hasText, kindOf, titleOf, withItem } from "../../../src/headrace/http/page/state/live/live_items.js";
 
 const shown = (kind, body) => ({ kind, body, number: 1, received: "2026-01-05T10:00:00.000Z" });
 

@@ -3,16 +3,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 
-import { changedFields, subjectOf } from "../../../src/headrace/http/page/state/audit.js";
-import { begunPeriods, together } from "../../../src/headrace/http/page/state/cohorts.js";
+import { changedFields, subjectOf } from "../../../src/headrace/http/page/state/admin/audit.js";
+import { begunPeriods, together } from "../../../src/headrace/http/page/state/analyses/cohorts.js";
 import * as dates from "../../../src/headrace/http/page/state/dates.js";
-import * as erasures from "../../../src/headrace/http/page/state/erasures.js";
+import * as erasures from "../../../src/headrace/http/page/state/admin/erasures.js";
 import * as filters from "../../../src/headrace/http/page/state/filters.js";
 import * as format from "../../../src/headrace/http/page/state/format.js";
-import * as funnelSteps from "../../../src/headrace/http/page/state/funnel_steps.js";
+import * as funnelSteps from "../../../src/headrace/http/page/state/analyses/funnel_steps.js";
 import { fittingRange, isBeforeFirst, mayBeNew, withoutPrevious } from "../../../src/headrace/http/page/state/first_days.js";
 import { DEFAULT_STATE, formatUrl, parseUrl, VIEWS } from "../../../src/headrace/http/page/state/page_state.js";
-import { changedRetention, daysOf, expiringDays } from "../../../src/headrace/http/page/state/retention.js";
+import { changedRetention, daysOf, expiringDays } from "../../../src/headrace/http/page/state/admin/retention.js";
 import { splitOpen } from "../../../src/headrace/http/page/state/rows.js";
 
 const text = fc.string({ unit: "grapheme", maxLength: 40 });

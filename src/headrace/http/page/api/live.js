@@ -4,7 +4,7 @@
  * and takes a service that starts again for one that refuses.
  */
 
-import { splitEvents } from "../state/event_stream.js";
+import { splitEvents } from "../state/live/event_stream.js";
 import { urlOf } from "./client.js";
 
 /** @typedef {"open" | "waiting" | "refused"} StreamState */

@@ -11,7 +11,7 @@ import { useSchema } from "../controls/schema.js";
 import { html } from "../html.js";
 import { columnWords } from "../state/filters.js";
 import { duration, exactNumber, percent, shortNumber, valueName } from "../state/format.js";
-import { stepName } from "../state/funnel_steps.js";
+import { stepName } from "../state/analyses/funnel_steps.js";
 import { withAt } from "../state/query_body.js";
 import { rowsByValue } from "../state/rows.js";
 import { PAGE_VIEW } from "../state/standard_types.js";

@@ -5,10 +5,10 @@ import { beginning, openLive } from "../api/live.js";
 import { Empty } from "../controls/messages.js";
 import { html } from "../html.js";
 import { datetime } from "../state/format.js";
-import { MAX_SHOWN, faultsOf, hasText, kindOf, titleOf, withItem } from "../state/live_items.js";
+import { MAX_SHOWN, faultsOf, hasText, kindOf, titleOf, withItem } from "../state/live/live_items.js";
 import { useEffect, useState } from "../vendor/hooks.js";
 
-/** @typedef {import("../state/live_items.js").Shown} Shown */
+/** @typedef {import("../state/live/live_items.js").Shown} Shown */
 /** @typedef {{items: Shown[], position: import("../api/live.js").Position}} List */
 
 /** By website, for as long as the document and the session last. @type {Map<string, List>} */

@@ -11,7 +11,7 @@ import { useSchema } from "../controls/schema.js";
 import { html } from "../html.js";
 import { bucketName, exactNumber, percent, shortBucketName, shortNumber } from "../state/format.js";
 import { withAt } from "../state/query_body.js";
-import { begunPeriods, isOpen, sizeOf, together } from "../state/cohorts.js";
+import { begunPeriods, isOpen, sizeOf, together } from "../state/analyses/cohorts.js";
 import { useEffect, useState } from "../vendor/hooks.js";
 
 /** @typedef {import("../state/filters.js").FilterItem} FilterItem */

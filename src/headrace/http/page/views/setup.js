@@ -8,7 +8,7 @@ import { Copyable } from "../controls/copyable.js";
 import { Failure } from "../controls/messages.js";
 import { html } from "../html.js";
 import { ago, counted, datetime } from "../state/format.js";
-import { faultsOf, kindOf, titleOf } from "../state/live_items.js";
+import { faultsOf, kindOf, titleOf } from "../state/live/live_items.js";
 import { DEFAULT_STATE } from "../state/page_state.js";
 import { useEffect, useState } from "../vendor/hooks.js";
 

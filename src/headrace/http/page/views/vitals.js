@@ -10,7 +10,7 @@ import { Empty, Failure, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { html } from "../html.js";
 import { bucketName, bucketTime, exactNumber, percent, valueName } from "../state/format.js";
-import { ratingOf, RATING_WORDS, VITALS, vitalValue } from "../state/vitals.js";
+import { ratingOf, RATING_WORDS, VITALS, vitalValue } from "../state/analyses/vitals.js";
 import { useState } from "../vendor/hooks.js";
 
 /** @typedef {import("../state/query_body.js").CustomBody} CustomBody */

@@ -7,7 +7,7 @@ import { useLoad } from "../../controls/load.js";
 import { Empty, Failure, Skeleton } from "../../controls/messages.js";
 import { html } from "../../html.js";
 import { bytes, datetime, exactNumber } from "../../state/format.js";
-import { keptWords } from "../../state/retention.js";
+import { keptWords } from "../../state/admin/retention.js";
 import { Audit } from "./audit.js";
 import { Erasures } from "./erasures.js";
 import { Keys, Organizations, Websites } from "./objects.js";

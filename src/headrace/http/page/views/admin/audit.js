@@ -6,7 +6,7 @@ import { DataTable } from "../../charts/data_table.js";
 import { useLoad } from "../../controls/load.js";
 import { Empty, Failure, Skeleton } from "../../controls/messages.js";
 import { html } from "../../html.js";
-import { changedFields, subjectOf } from "../../state/audit.js";
+import { changedFields, subjectOf } from "../../state/admin/audit.js";
 import { datetime } from "../../state/format.js";
 import { useState } from "../../vendor/hooks.js";
 

@@ -5,7 +5,7 @@ import { erase, erasures } from "../../api/admin.js";
 import { useLoad } from "../../controls/load.js";
 import { Empty, explain, Failure, Skeleton } from "../../controls/messages.js";
 import { html } from "../../html.js";
-import { emptySelection, isComplete, SELECTORS, selectorOf, storedRows } from "../../state/erasures.js";
+import { emptySelection, isComplete, SELECTORS, selectorOf, storedRows } from "../../state/admin/erasures.js";
 import { counted, datetime } from "../../state/format.js";
 import { useEffect, useState } from "../../vendor/hooks.js";
 

@@ -7,10 +7,10 @@ import { useLoad } from "../../controls/load.js";
 import { explain, Failure, Skeleton } from "../../controls/messages.js";
 import { html } from "../../html.js";
 import { counted } from "../../state/format.js";
-import { changedRetention, daysOf, expiringDays, keptWords, RETENTION_FIELDS } from "../../state/retention.js";
+import { changedRetention, daysOf, expiringDays, keptWords, RETENTION_FIELDS } from "../../state/admin/retention.js";
 import { useState } from "../../vendor/hooks.js";
 
-/** @typedef {import("../../state/retention.js").Retention} Retention */
+/** @typedef {import("../../state/admin/retention.js").Retention} Retention */
 
 const NOUNS = /** @type {Record<string, [string, string]>} */ ({ events: ["event", "events"], errors: ["error", "errors"], performance: ["web vital", "web vitals"] });
 const BOTS_TOO = { field: "is_bot", operator: "in", value: [true, false] };

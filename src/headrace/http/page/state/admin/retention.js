@@ -1,6 +1,6 @@
 /** How long rows of a website are kept: its own numbers, and which days a change takes out of answers. Pure. */
 
-import { addDays, todayIn } from "./dates.js";
+import { addDays, todayIn } from "../dates.js";
 
 /** @typedef {Record<string, number | null>} Retention  days by table; `days` is for all tables; null where there is no number */
 /** @typedef {{table: string, startDate: string, endDate: string}} Expiring  days in UTC, both included */

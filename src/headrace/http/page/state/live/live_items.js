@@ -1,6 +1,6 @@
 /** What the live view says of an item. Pure. */
 
-import { datetime } from "./format.js";
+import { datetime } from "../format.js";
 
 /** @typedef {{kind: string, body: any, number: number, received: string}} Shown  `received` is an ISO 8601 time */
 

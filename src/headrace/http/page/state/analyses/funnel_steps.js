@@ -1,8 +1,8 @@
 /** The names of a funnel's steps. */
 
-import { filterSentence } from "./filters.js";
+import { filterSentence } from "../filters.js";
 
-/** @typedef {{name?: string, filters?: import("./filters.js").FilterItem[]}} Step */
+/** @typedef {{name?: string, filters?: import("../filters.js").FilterItem[]}} Step */
 
 /** The name of a step; one without a name is called by its only filter. @param {Step} step @param {number} number */
 export function stepName({ name, filters = [] }, number) {

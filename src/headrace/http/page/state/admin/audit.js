@@ -1,6 +1,6 @@
 /** Lines of the audit log as people read them. Pure. */
 
-import { NOTHING } from "./format.js";
+import { NOTHING } from "../format.js";
 
 /** @typedef {Record<string, any>} Row */
 

@@ -1,6 +1,6 @@
 /** Web vitals: what they measure, and where good ends and poor begins. Pure. */
 
-import { exactNumber } from "./format.js";
+import { exactNumber } from "../format.js";
 
 /** @typedef {"good" | "fair" | "poor"} Rating */
 /** @typedef {{name: string, good: number, poor: number, unit: "ms" | "" | "fps"}} Vital  without a threshold: Infinity */
