@@ -159,6 +159,21 @@ def test_blanks_around_chunk_extensions_are_accepted(
     assert (first.status, first.body, second.status) == (200, SUCCESS, 200)
 
 
+@pytest.mark.parametrize("blanks", ["", "  ", "\t", " \t "], ids=["none", "two", "tab", "several"])
+def test_blanks_behind_a_header_value_are_no_part_of_it(service: Service, blanks: str) -> None:
+    website = service.website(origins=[ORIGIN])
+    names = [f"databuddy-client-id: {website}{blanks}", f"Origin: {ORIGIN}{blanks}"]
+    sent = post("/track", *names)
+    once = post("/track", *names, f"Idempotency-Key: once{blanks}")
+    repeated = post("/track", *names, "Idempotency-Key: once", "Connection: close")
+
+    replies = exchange(service, sent, sent, sent, once, repeated)
+
+    assert [(reply.status, reply.body) for reply in replies] == [(200, SUCCESS)] * 5
+    assert {reply.headers["access-control-allow-origin"] for reply in replies} == {ORIGIN}
+    assert service.count(website, "events") == 4
+
+
 @pytest.mark.parametrize("is_chunked", [True, False], ids=["chunked", "sized"])
 def test_event_of_a_half_closed_connection_is_answered(
     service: Service, path: str, is_chunked: bool

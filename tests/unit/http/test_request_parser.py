@@ -152,6 +152,15 @@ def test_host_is_a_host_with_an_optional_port(host: bytes, is_valid: bool) -> No
             parse(sent)
 
 
+def test_blanks_around_a_header_value_are_no_part_of_it() -> None:
+    lines = [b"Host: x \t", b"A: \t b \tc\t ", b"D: \t ", b"Transfer-Encoding: Chunked "]
+    sent = b"\r\n".join([b"POST / HTTP/1.1", *lines, b"", b"1", b"e", b"0", b"", b""])
+    headers = [(b"host", b"x"), (b"a", b"b \tc"), (b"d", b""), (b"transfer-encoding", b"Chunked")]
+
+    for chunks in ([sent], [bytes([byte]) for byte in sent]):
+        assert parse(*chunks) == [Parsed(b"POST", b"/", headers, True, b"e")]
+
+
 def test_head_over_the_limit_is_too_long_in_any_number_of_chunks() -> None:
     start = b"GET / HTTP/1.1\r\nHost: x\r\nA: "
     fill = b"a" * (MAX_HEAD_BYTES - len(start) - 4)

@@ -17,6 +17,7 @@ _STAND_IN: Final = b"PUT"
 """What llhttp parses for an unknown method. It accepts some others, and only with some targets."""
 
 _END: Final = b"\r\n\r\n"
+_BLANKS: Final = b" \t"
 _TOKEN: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HOST: Final = re.compile(
     rb"(?:\[[0-9A-Fa-f:.]+\]"  # IPv6
@@ -56,6 +57,7 @@ class HeadReader:
         "_callbacks",
         "_is_complete",
         "_parser",
+        "_receive_header",
         "_start",
         "_tail",
         "keep_alive",
@@ -64,10 +66,11 @@ class HeadReader:
     )
 
     def __init__(self, receiver: HeadReceiver) -> None:
+        self._receive_header = receiver.on_header
         self._callbacks = SimpleNamespace(
             on_message_begin=receiver.on_message_begin,
             on_url=receiver.on_url,
-            on_header=receiver.on_header,
+            on_header=self._take_header,
             on_headers_complete=self._complete,
         )
         self._parser: HttpRequestParser | None = None
@@ -116,6 +119,13 @@ class HeadReader:
         self._parser = None
         return end
 
+    def _take_header(self, name: bytes, value: bytes) -> None:
+        """Pass a header on without the blanks behind its value, which llhttp leaves.
+
+        They are no part of it: RFC 9112, section 5.1.
+        """
+        self._receive_header(name, value.rstrip(_BLANKS))
+
     def _complete(self) -> None:
         parser = self._parser
         if parser is not None:
@@ -154,4 +164,4 @@ class HeadReader:
 
 def is_host(value: bytes) -> bool:
     """Return whether a value of Host is a host with an optional port."""
-    return _HOST.fullmatch(value.rstrip(b" \t")) is not None
+    return _HOST.fullmatch(value) is not None

@@ -137,7 +137,7 @@ class RequestParser:
         if len(fields) != len(self._connection.headers):
             self._check_repeated_headers()
         coding = fields.get(b"transfer-encoding")
-        if coding is not None and coding.strip(b" \t").lower() != b"chunked":
+        if coding is not None and coding.lower() != b"chunked":
             raise HttpParserError("unknown transfer coding")
 
     def _check_repeated_headers(self) -> None:
