@@ -209,6 +209,7 @@ def test_text_is_stored_exactly_as_sent(service: Service, website: str, text: st
         ('{"name":"a","unknown":{"deep":["%s"]}}', 0, ""),
         ('{"name":"a","%s":1}', 0, ""),
         ('[{"name":"fine"},{"name":"a%sb"}]', 1, "name"),
+        ('{"name":"a%sb","name":"a"}', 0, ""),
     ],
     ids=[
         "name",
@@ -220,6 +221,7 @@ def test_text_is_stored_exactly_as_sent(service: Service, website: str, text: st
         "deep under an unknown key",
         "unknown key",
         "second item",
+        "overridden by a repeated key",
     ],
 )
 def test_nul_and_lone_surrogates_are_400_anywhere(

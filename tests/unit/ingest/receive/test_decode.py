@@ -327,6 +327,26 @@ FAULTY: dict[str, tuple[IngestPath, bytes, list[tuple[str, str]]]] = {
             ("level", "must be one of debug, info, warning, error, fatal"),
         ],
     ),
+    "NUL in an overridden value": (
+        TRACK,
+        b'{"name":"a\\u0000","name":"a"}',
+        [("", INVALID_CHARACTER)],
+    ),
+    "lone surrogate in overridden properties": (
+        TRACK,
+        b'{"name":"a","properties":{"a":"\\ud800"},"properties":{}}',
+        [("", INVALID_CHARACTER)],
+    ),
+    "NUL in an overridden value of an unknown key": (
+        TRACK,
+        b'{"name":"a","x":"\\u0000","x":1}',
+        [("", INVALID_CHARACTER)],
+    ),
+    "overridden value that is too deep": (
+        TRACK,
+        b'{"name":"a","properties":{"a":%b},"properties":{}}' % nested(63),
+        [("", TOO_DEEP)],
+    ),
     "page view with long texts": (
         PAGE,
         b'{"name":"a","title":"%b","referrer":"%b"}' % (b"x" * 513, b"x" * 2049),

@@ -83,7 +83,9 @@ def validate_items(
         decoded = _decode_valid(item, raw, levels=levels, checks=checks)
         values: dict[str, Any] = {}
         if decoded is None:
-            item_errors = _item_errors(item, raw, values, levels=levels - 1, checks=checks)
+            item_errors = tuple(
+                _item_errors(item, raw, values, levels=levels - 1, checks=checks)
+            ) or _overridden_value_errors(raw, levels)
             field_errors.extend(FieldError(index, field, message) for field, message in item_errors)
         if not field_errors:
             items.append(item(**values) if decoded is None else decoded)
@@ -148,6 +150,15 @@ def _unknown_key_errors(sent: Mapping[str, Raw], levels: int) -> Iterator[tuple[
             yield "", INVALID_CHARACTER
         elif exceeds_depth(bytes(value), levels):
             yield key if len(key) <= _LONGEST_UNKNOWN_KEY else "", TOO_DEEP
+
+
+def _overridden_value_errors(raw: bytes, levels: int) -> Sequence[tuple[str, str]]:
+    """Return the error of an item whose own values are valid: of one under a repeated key."""
+    try:
+        _check_characters_and_depth(raw, levels)
+    except ValueError as error:
+        return (("", str(error)),)
+    return ()
 
 
 def _check_characters_and_depth(value: bytes, levels: int) -> None:
