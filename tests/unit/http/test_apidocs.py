@@ -49,6 +49,19 @@ def test_every_endpoint_is_described() -> None:
     }
 
 
+def test_array_has_the_limit_of_its_endpoint() -> None:
+    limits = {"/track": 10_000, "/vitals": 10_000, "/errors": 10_000, "/batch": 10_000}
+    limits["/engagement"] = 100
+
+    assert {path: array_schema(path)["maxItems"] for path in limits} == limits
+
+
+def array_schema(path: str) -> dict[str, Any]:
+    content = DOCUMENT["paths"][path]["post"]["requestBody"]["content"]
+    array: dict[str, Any] = content["application/json"]["schema"]["anyOf"][0]
+    return array
+
+
 def test_every_reference_resolves() -> None:
     references = re.findall(r'"\$ref":"#/([^"]+)"', JSON_TEXT.decode())
 

@@ -32,6 +32,7 @@ from headrace.http.endpoints import (
     VALUES,
 )
 from headrace.http.responses import JSON_TYPE
+from headrace.ingest.receive.decoding.decode import PATH_SPECS, IngestPath
 from headrace.ingest.receive.idempotency import MAX_IDEMPOTENCY_KEY
 from headrace.model.audit import DEFAULT_AUDIT_LINES, MAX_AUDIT_LINES
 from headrace.model.catalog import QUERY_LIMITS, table_names
@@ -160,13 +161,13 @@ def _request(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Docume
     elif spec in ADMINISTRATION_ENDPOINTS:
         request = {"security": _KEY_REQUIRED, **_administration(spec, doc, settings)}
     elif spec is SAVED:
-        body = _request_body(_request_content(doc, settings))
+        body = _request_body(_request_content(spec, doc, settings))
         request = {"security": _KEY_REQUIRED, "parameters": _saved_parameters(), **body}
     elif spec in (LIVE, SAVED_ANSWER, SAVED_LIST, SCHEMA, STORAGE, VALUES):
         security = _KEY_REQUIRED if spec is SAVED_LIST else _SECURITY
         request = {"security": security, "parameters": _parameters(spec)}
     elif doc.item is not None:
-        body = _request_body(_request_content(doc, settings))
+        body = _request_body(_request_content(spec, doc, settings))
         request = {"security": _SECURITY, "parameters": _parameters(spec), **body}
     return request
 
@@ -183,7 +184,7 @@ def _administration(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) ->
         parameters = (_required("id", "path", "the id of the object"),)
     return {
         **({"parameters": parameters} if parameters else {}),
-        **(_request_body(_request_content(doc, settings)) if doc.item is not None else {}),
+        **(_request_body(_request_content(spec, doc, settings)) if doc.item is not None else {}),
     }
 
 
@@ -195,10 +196,11 @@ def _audit_parameters() -> Sequence[Document]:
     )
 
 
-def _request_content(doc: EndpointDoc, settings: Settings) -> Document:
+def _request_content(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Document:
     schema = schema_ref(doc.item or "")
     if doc.takes_arrays:
-        array = {"type": "array", "items": schema, "maxItems": settings.max_items}
+        max_items = PATH_SPECS[IngestPath(spec.path)].item_limit(settings.max_items)
+        array = {"type": "array", "items": schema, "maxItems": max_items}
         schema = {"anyOf": [array, schema]}
     return {"schema": schema, "example": doc.example}
 
