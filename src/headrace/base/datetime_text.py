@@ -26,7 +26,7 @@ _RFC_2822 = re.compile(
     r"([0-9]{1,2}) +([a-z]{3}) +([0-9]{4}) +"
     rf"{_CLOCK_TIME}(?::([0-9]{{2}}))? +([a-z]{{2,3}}|[+-][0-9]{{4}})"
     r"(?: *\([^()]*\))?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,  # else a long s would pass for an s, in `\u017fun`
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _ZONE_OFFSETS = {

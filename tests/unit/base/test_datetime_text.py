@@ -35,6 +35,7 @@ RFC: dict[str, ParsedDatetime | None] = {
     "Thu, 29 Foo 2024 01:00:00 GMT": None,
     "Thu, 29 Feb 2024 01:00:00 XYZ": None,
     "Thu, 30 Feb 2024 01:00:00 GMT": None,
+    "\u017fun, 25 Feb 2024 01:00:00 GMT": None,  # a long s, which is an s in capitals
     "2024-02-29": None,
 }
 
