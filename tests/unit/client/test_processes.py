@@ -116,6 +116,35 @@ def test_forks_while_other_threads_report_lose_nothing(
     assert sum(count for _, count in server.requests) == len(expected)
 
 
+FORKS_OF_THREADS = """
+others = [Headrace(url, "key", outbox=f"{outbox} {n}", linger_s=0.0) for n in range(2)]
+
+def fork(number):
+    for _ in range(40):
+        client.track(f"thread {number}")
+        child = os.fork()
+        if not child:
+            os._exit(0)
+        os.waitpid(child, 0)
+
+threads = [threading.Thread(target=fork, args=(n,), daemon=True) for n in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join(10)
+print([thread.is_alive() for thread in threads], flush=True)
+if any(thread.is_alive() for thread in threads):
+    os._exit(0)
+"""
+
+
+def test_threads_that_fork_at_the_same_time_go_on(server: FakeHeadrace, tmp_path: Path) -> None:
+    printed = run(FORKS_OF_THREADS, server, tmp_path / "outbox")
+
+    assert printed == f"{[False] * 4}\n"
+    assert sorted(server.event_names()) == sorted(f"thread {n % 4}" for n in range(160))
+
+
 ORPHAN = """
 if os.fork():
     client.track("parent")

@@ -6,6 +6,7 @@ Preforking servers and multiprocessing fork at any time, also while other thread
 from __future__ import annotations
 
 import os
+import threading
 import weakref
 
 
@@ -26,14 +27,17 @@ class ForkAware:
 
 _aware: weakref.WeakSet[ForkAware] = weakref.WeakSet()
 _forking: list[ForkAware] = []
+_lock = threading.RLock()  # held during a fork: another thread that forks waits for its turn
 
 
 def prepare_for_forks(one: ForkAware) -> None:
     """Call the methods of an object at every fork, as long as it exists."""
-    _aware.add(one)
+    with _lock:
+        _aware.add(one)
 
 
 def _before() -> None:
+    _lock.acquire()
     _forking[:] = list(_aware)
     for one in _forking:
         one.before_fork()
@@ -43,12 +47,14 @@ def _after_in_parent() -> None:
     for one in _forking:
         one.after_fork_in_parent()
     _forking.clear()
+    _lock.release()
 
 
 def _after_in_child() -> None:
     for one in list(_aware):
         one.after_fork_in_child()
     _forking.clear()
+    _lock.release()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
