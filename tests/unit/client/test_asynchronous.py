@@ -1,7 +1,9 @@
 """The client for asyncio reports through the same outbox, without blocking the loop."""
 
 import asyncio
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +81,57 @@ async def test_cancelled_call_does_not_stop_the_others(server: FakeHeadrace) -> 
         assert await client.flush()
 
     assert "b" in server.event_names()
+
+
+@contextmanager
+def locked(outbox: Path) -> Generator[None]:
+    """Let nobody write to an outbox meanwhile."""
+    with closing(sqlite3.connect(outbox, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+
+
+async def test_program_that_cancels_all_tasks_can_report_after_that(
+    server: FakeHeadrace, tmp_path: Path
+) -> None:
+    async with connected(server, tmp_path / "outbox") as client:
+        await client.track("before")
+        with locked(tmp_path / "outbox"):
+            cancelled = asyncio.create_task(client.track("cancelled"))
+            await asyncio.sleep(0.1)
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        async with asyncio.timeout(10):
+            await client.track("after")
+        assert await client.flush()
+
+    assert cancelled.cancelled()
+    assert server.event_names() == ["before", "cancelled", "after"]
+
+
+def ignore_complaint(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+    del loop, context
+
+
+def test_client_is_usable_after_its_loop_was_closed_during_a_call(
+    server: FakeHeadrace, tmp_path: Path
+) -> None:
+    client = connected(server, tmp_path / "outbox")
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(ignore_complaint)  # of the task that is left
+    with locked(tmp_path / "outbox"):
+        cut_off = loop.create_task(client.track("cut off"))
+        loop.run_until_complete(asyncio.sleep(0.1))
+    loop.close()
+
+    async def report() -> None:
+        async with asyncio.timeout(10):
+            await client.track("after")
+        assert await client.close()
+
+    asyncio.run(report())
+    assert not cut_off.done()
+    assert server.event_names() == ["cut off", "after"]
 
 
 async def test_query_returns_the_rows(server: FakeHeadrace) -> None:

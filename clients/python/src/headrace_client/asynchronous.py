@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace_client import items, queries
@@ -54,7 +55,7 @@ class AsyncHeadrace(ForkAware):
 
     def _begin(self) -> None:
         self._waiting: list[_Waiting] = []
-        self._writing: asyncio.Task[None] | None = None
+        self._writing: asyncio.Future[Sequence[bool | BaseException]] | None = None
         self._executor = ThreadPoolExecutor(1, "headrace-outbox")
 
     def after_fork_in_child(self) -> None:
@@ -167,6 +168,7 @@ class AsyncHeadrace(ForkAware):
     async def close(self, timeout_s: float = 5.0) -> bool:
         """Flush for at most this long and stop. Return whether the outbox is empty."""
         self._is_closed = True
+        self._forget_closed_loop()
         while self._writing is not None:
             await asyncio.wait((self._writing,))
         is_empty = await asyncio.to_thread(self.client.close, timeout_s)
@@ -190,29 +192,39 @@ class AsyncHeadrace(ForkAware):
         if self._is_closed:
             raise ClientClosed("the client was closed")
         loop = asyncio.get_running_loop()
+        self._forget_closed_loop()
         one = _Waiting(made, loop.create_future())
         self._waiting.append(one)
         if self._writing is None:
-            self._writing = loop.create_task(self._write_waiting())
+            self._write_waiting(loop)
         return await one.future
 
-    async def _write_waiting(self) -> None:
-        try:
-            while self._waiting:
-                waiting, self._waiting = self._waiting, []
-                for one, outcome in zip(waiting, await self._outcomes(waiting), strict=True):
-                    _settle(one.future, outcome)
-        finally:
-            self._writing = None
+    def _forget_closed_loop(self) -> None:
+        """Expect nothing of a loop that was closed during a write: it calls nothing back."""
+        if self._writing is not None and self._writing.get_loop().is_closed():
+            self._waiting, self._writing = [], None
 
-    async def _outcomes(self, waiting: Sequence[_Waiting]) -> list[bool | Exception]:
-        loop = asyncio.get_running_loop()
-        try:
-            return await loop.run_in_executor(self._executor, self._append, waiting)
-        except Exception as error:  # noqa: BLE001 - it is raised by each call
-            return [error] * len(waiting)
+    def _write_waiting(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Write what waits. No task: a program that cancels all tasks may report after that."""
+        waiting, self._waiting = self._waiting, []
+        self._writing = loop.run_in_executor(self._executor, self._append, waiting)
+        self._writing.add_done_callback(partial(self._finish, loop, waiting))
 
-    def _append(self, waiting: Sequence[_Waiting]) -> list[bool | Exception]:
+    def _finish(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        waiting: Sequence[_Waiting],
+        writing: asyncio.Future[Sequence[bool | BaseException]],
+    ) -> None:
+        self._writing = None
+        error = writing.exception()
+        outcomes = writing.result() if error is None else [error] * len(waiting)
+        for one, outcome in zip(waiting, outcomes, strict=True):
+            _settle(one.future, outcome)
+        if self._waiting:
+            self._write_waiting(loop)
+
+    def _append(self, waiting: Sequence[_Waiting]) -> Sequence[bool | BaseException]:
         """Write all in one transaction, or each in its own where not all fit."""
         if len(waiting) > 1:
             try:
@@ -223,17 +235,17 @@ class AsyncHeadrace(ForkAware):
                 return [True] * len(waiting)
         return [self._append_one(one) for one in waiting]
 
-    def _append_one(self, one: _Waiting) -> bool | Exception:
+    def _append_one(self, one: _Waiting) -> bool | BaseException:
         try:
             return self.client.add(one.items)
         except HeadraceClientError as error:
             return error
 
 
-def _settle(future: asyncio.Future[bool], outcome: bool | Exception) -> None:
+def _settle(future: asyncio.Future[bool], outcome: bool | BaseException) -> None:
     if future.done():  # cancelled
         return
-    if isinstance(outcome, Exception):
+    if isinstance(outcome, BaseException):
         future.set_exception(outcome)
     else:
         future.set_result(outcome)
