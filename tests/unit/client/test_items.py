@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -47,6 +48,21 @@ def test_each_method_sends_its_fields(client: Headrace, server: FakeHeadrace) ->
     assert server.items("/vitals") == [{**vital, **SENT}]
     error = {"message": "it broke", "path": "", "level": "warning", "lineno": 3}
     assert server.items("/errors") == [{**error, **SENT}]
+
+
+def test_properties_may_be_any_mapping(client: Headrace, server: FakeHeadrace) -> None:
+    frozen = MappingProxyType({"plan": MappingProxyType({"name": "pro"})})
+    client.track("a", frozen, **FIXED)
+    client.identify("acc-1", frozen, **AGAIN)
+    client.query(MappingProxyType({"table": "events"}), last_days=1, website_id="web_1")
+    assert client.flush()
+
+    plan = {"plan": {"name": "pro"}}
+    assert server.items() == [{"name": "a", "properties": plan, **SENT}]
+    assert server.items("/identify") == [
+        {"profileId": "acc-1", "traits": plan, **SENT, "eventId": "id-2"}
+    ]
+    assert server.queries == [{"query": {"table": "events"}, "lastDays": 1}]
 
 
 def test_account_of_a_visitor_is_sent_alone(client: Headrace, server: FakeHeadrace) -> None:

@@ -18,6 +18,7 @@ from typing import Any, TypedDict
 import msgspec
 
 from headrace_client.context import current_fields
+from headrace_client.encoding import JSON_ENCODER
 from headrace_client.errors import InvalidItem
 
 Timestamp = datetime | int | float | str
@@ -118,8 +119,6 @@ WIRE_NAMES: Mapping[Endpoint, Mapping[str, str]] = {
 _MAX_TYPE = 128
 _MAX_TEXT = 2048  # the service refuses longer ones
 
-_ENCODER = msgspec.json.Encoder()
-
 
 class ItemMaker:
     """Makes items; `website_id` is that of items that name none."""
@@ -215,7 +214,7 @@ def _timestamp(value: object) -> object:
 
 def _encode(content: Mapping[str, object]) -> bytes:
     try:
-        return _ENCODER.encode(content)
+        return JSON_ENCODER.encode(content)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InvalidItem(f"the item cannot be written as JSON: {error}") from error
 

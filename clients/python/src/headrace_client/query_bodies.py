@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypedDict
 
-import msgspec
+from headrace_client.encoding import JSON_ENCODER
 
 
 class RangeOptions(TypedDict, total=False):
@@ -85,7 +85,7 @@ def make_request(
     if unknown:
         raise TypeError(f"a {kind} query has no option {min(unknown)!r}")
     given = {_wire_name(name): value for name, value in options.items() if value is not None}
-    body = msgspec.json.encode({**content, **given})
+    body = JSON_ENCODER.encode({**content, **given})
     return QueryRequest(f"/v1/query/{kind}", website, body)
 
 
