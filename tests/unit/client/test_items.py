@@ -95,6 +95,29 @@ def test_exception_gives_type_stack_and_line(client: Headrace, server: FakeHeadr
     assert item["stack"].endswith("headrace_client.errors.InvalidItem: broken\n")
 
 
+class Textless(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "last_line"),
+    [
+        (FileNotFoundError("no \udcff"), "no \\udcff", "FileNotFoundError: no \\udcff\n"),
+        (Textless(), "Textless", f"{__name__}.Textless: <exception str() failed>\n"),
+    ],
+    ids=["surrogate", "text that fails"],
+)
+def test_exception_with_an_odd_text_is_reported(
+    client: Headrace, server: FakeHeadrace, error: Exception, message: str, last_line: str
+) -> None:
+    client.errors(error)
+    assert client.flush()
+
+    sent = [(item["message"], item["stack"]) for item in server.items("/errors")]
+    assert sent == [(message, last_line)]
+
+
 def test_website_of_a_call_wins_over_that_of_its_context_and_of_the_client(
     server: FakeHeadrace,
 ) -> None:

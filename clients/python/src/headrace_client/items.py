@@ -156,8 +156,8 @@ class ItemMaker:
         if isinstance(error, BaseException):
             given = {name: value for name, value in fields.items() if value is not None}
             fields = {**exception_fields(error), **given}
-        message = str(error) or type(error).__name__
-        return self._item(Endpoint.ERRORS, {"path": "", "message": message}, fields)
+        content: dict[str, object] = {"path": "", "message": _message(error)}
+        return self._item(Endpoint.ERRORS, content, {k: _valid(v) for k, v in fields.items()})
 
     def identification(
         self, profile_id: str, traits: Mapping[str, object] | None, fields: Mapping[str, object]
@@ -200,6 +200,18 @@ def exception_fields(error: BaseException) -> ErrorFields:
         fields["filename"] = frames[-1].filename[-_MAX_TEXT:]
         fields["lineno"] = frames[-1].lineno
     return fields
+
+
+def _message(error: BaseException | str) -> object:
+    try:
+        return _valid(str(error) or type(error).__name__)
+    except Exception:  # noqa: BLE001 - an exception whose text fails is reported all the same
+        return type(error).__name__
+
+
+def _valid(value: object) -> object:
+    """Escape surrogates, which names of files have in messages and which JSON cannot have."""
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
 def _timestamp(value: object) -> object:
