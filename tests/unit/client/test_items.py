@@ -50,6 +50,17 @@ def test_each_method_sends_its_fields(client: Headrace, server: FakeHeadrace) ->
     assert server.items("/errors") == [{**error, **SENT}]
 
 
+def test_empty_id_is_replaced_so_that_a_repeat_is_stored_once(
+    client: Headrace, server: FakeHeadrace
+) -> None:
+    server.reply_once(502, stores=True)
+    event_id = client.track("a", event_id="")
+    assert client.flush()
+
+    assert [one["eventId"] for one in server.items()] == [event_id]
+    assert len(event_id) == 36
+
+
 def test_properties_may_be_any_mapping(client: Headrace, server: FakeHeadrace) -> None:
     frozen = MappingProxyType({"plan": MappingProxyType({"name": "pro"})})
     client.track("a", frozen, **FIXED)

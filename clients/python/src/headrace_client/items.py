@@ -183,7 +183,9 @@ class ItemMaker:
             if value is not None:
                 content[names[field]] = value
         content["timestamp"] = _timestamp(content.get("timestamp"))
-        event_id = str(content.setdefault("eventId", str(uuid.uuid4())))
+        # The service takes an empty id as none, and would store a repeat again.
+        event_id = str(content.get("eventId") or uuid.uuid4())
+        content["eventId"] = event_id
         return Item(endpoint, str(content.get("websiteId", "")), event_id, _encode(content))
 
 
