@@ -101,6 +101,7 @@ def test_pauses_double_up_to_a_minute_and_are_spread() -> None:
     backoff.reset()
     assert 0.25 <= backoff.next_pause_s() <= 0.75
     assert 7 <= backoff.next_pause_s(7) <= 7.7
+    assert 1 <= backoff.next_pause_s(0) <= 3
 
 
 def test_retry_after_is_not_cut_short_by_a_flush(server: FakeHeadrace) -> None:

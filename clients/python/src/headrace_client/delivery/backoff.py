@@ -18,10 +18,13 @@ class Backoff:
         self.failures = 0
 
     def next_pause_s(self, retry_after_s: float | None = None) -> float:
-        """Count a failure and return the pause after it: what the service asked for, or longer."""
+        """Count a failure and return the pause after it: what the service asked for, or longer.
+
+        A service that asks for no pause, or for one until a time in the past, gets a growing one.
+        """
         pause_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * (1 << min(self.failures, 10)))
         self.failures += 1
-        if retry_after_s is not None:
+        if retry_after_s:
             return retry_after_s * random.uniform(1.0, 1.1)  # noqa: S311 - not for cryptography
         return pause_s * random.uniform(0.5, 1.5)  # noqa: S311 - as above
 

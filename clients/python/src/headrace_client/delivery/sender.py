@@ -203,10 +203,10 @@ class Sender(ForkAware):
         if not self.last_error:
             _logger.warning("items are not sent, they stay in the outbox: %s", reason)
         self.last_error = reason
-        if retry_after_s is None:
-            self._hurry.wait(pause_s)
-        else:
+        if retry_after_s:
             self._stopping.wait(pause_s)
+        else:
+            self._hurry.wait(pause_s)
 
     def _wait_for_items(self) -> None:
         if self._arrived.wait(_POLL_S):
