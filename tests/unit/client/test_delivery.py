@@ -101,7 +101,7 @@ def test_request_with_unknown_outcome_is_repeated_and_stored_once(
     assert stats[:3] == (0, 0, 2)
 
 
-@pytest.mark.parametrize("status", [401, 404, 408, 429, 502, 503])
+@pytest.mark.parametrize("status", [401, 403, 404, 408, 429, 502, 503])
 def test_other_failures_are_repeated(server: FakeHeadrace, status: int) -> None:
     server.reply_once(status, headers={"Retry-After": "0"})
     with connected(server) as client:
@@ -109,6 +109,18 @@ def test_other_failures_are_repeated(server: FakeHeadrace, status: int) -> None:
         assert client.flush()
 
     assert server.requests == [("/track", 1)] * 2
+    assert server.event_names() == ["a"]
+
+
+def test_success_of_something_else_is_repeated_and_named(server: FakeHeadrace) -> None:
+    server.reply_once(200, "<html>Sign in</html>")
+    with connected(server) as client:
+        client.track("a")
+        while not (last_error := client.stats().last_error):
+            time.sleep(0.01)
+        assert client.flush()
+
+    assert last_error == "200 OK, but the response is not from the service"
     assert server.event_names() == ["a"]
 
 

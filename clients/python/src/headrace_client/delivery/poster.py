@@ -16,7 +16,7 @@ from headrace_client.items import Endpoint
 _GZIP_FROM_BYTES = 1024
 _GZIP_LEVEL = 1  # a third of the time of level 6, for 15 % more bytes of typical items
 _FINAL = frozenset({400, 403, 404, 415})
-_NOT_FOUND = 404
+_ALSO_OF_PROXIES = frozenset({403, 404})
 _TOO_LARGE = 413
 _UNAVAILABLE = 503
 _NEVER_SENT = (
@@ -134,13 +134,16 @@ def outcome_of(response: httpx.Response, count: int) -> Outcome:
     reason = f"{status} {reply.message or response.reason_phrase}".strip()
     if status == _TOO_LARGE:
         return TooLarge(reply.message or response.reason_phrase)
-    # A proxy answers 404 for a service that is being replaced; only the service's own is final.
-    if status in _FINAL and (status != _NOT_FOUND or reply.status == "error"):
+    # A proxy answers 404 for a service that is being replaced, and a firewall 403 for what it takes
+    # for an attack; only the service's own is final.
+    if status in _FINAL and (status not in _ALSO_OF_PROXIES or reply.status == "error"):
         indexes = {one.index for one in reply.errors if 0 <= one.index < count}
         message = "; ".join(f"{one.field}: {one.message}" for one in reply.errors[:3])
         return Refused(
             status, reply.code, message or reply.message or reason, tuple(sorted(indexes))
         )
+    if response.is_success:
+        reason = f"{reason}, but the response is not from the service"
     # The service stores nothing of what it answers with 503; a proxy may have passed it on.
     stores_nothing = status == _UNAVAILABLE and reply.status == "error"
     is_unknown = not (stores_nothing or response.is_client_error)
