@@ -138,6 +138,20 @@ def test_item_that_is_refused_does_not_take_its_batch_along(server: FakeHeadrace
     assert server.requests == [("/track", 3), ("/track", 2)]
 
 
+def test_each_refused_item_of_a_request_has_its_own_reason(server: FakeHeadrace) -> None:
+    names = [{"field": "name", "message": "is too long", "index": 2}]
+    ids = [{"field": "anonymousId", "message": "must be text", "index": 0}]
+    server.reply_once(400, {**INVALID, "errors": [*names, *ids]})
+    with connected(server) as client:
+        client.track_many({"name": "a", "properties": {"n": n}} for n in range(3))
+        assert client.flush()
+
+        assert sorted(refusals(client)) == [
+            (0, "INVALID", "anonymousId: must be text"),
+            (2, "INVALID", "name: is too long"),
+        ]
+
+
 def test_refused_items_can_be_sent_again(server: FakeHeadrace) -> None:
     server.reply_once(403, SCOPE_MISMATCH)
     with connected(server) as client:

@@ -9,7 +9,7 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -163,19 +163,27 @@ class Outbox(ForkAware):
             self._count("stored", len(in_flight.ids))
 
     def refuse(
-        self, in_flight: InFlight, indexes: Sequence[int], *, status: int, code: str, message: str
+        self, in_flight: InFlight, messages: Mapping[int, str], *, status: int, code: str
     ) -> list[RefusedItem]:
-        """Move items of a request to the refused ones, and put the others back."""
+        """Move items of a request to the refused ones, and put the others back.
+
+        `messages` has the indexes of those that move, each with the reason.
+        """
         now = now_ms()
-        moved = [(in_flight.ids[index], in_flight.bodies[index]) for index in indexes]
+        moved = [
+            (in_flight.ids[index], in_flight.bodies[index], message)
+            for index, message in messages.items()
+        ]
         path = in_flight.endpoint.value
         with self._database.roomy_transaction() as connection:
-            connection.executemany("DELETE FROM items WHERE id = ?", [(one,) for one, _ in moved])
+            connection.executemany(
+                "DELETE FROM items WHERE id = ?", [(one,) for one, _, _ in moved]
+            )
             connection.executemany(
                 "INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (item_id, path, in_flight.website, body, status, code, message, now)
-                    for item_id, body in moved
+                    for item_id, body, message in moved
                 ],
             )
             connection.execute("DELETE FROM in_flight")
@@ -189,7 +197,7 @@ class Outbox(ForkAware):
                 self._count("discarded", discarded)
         return [
             RefusedItem(item_id, path, json.loads(body), status, code, message, now)
-            for item_id, body in moved
+            for item_id, body, message in moved
         ]
 
     def refused(self, limit: int) -> list[RefusedItem]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import httpx
@@ -34,13 +34,13 @@ class Stored(NamedTuple):
 class Refused(NamedTuple):
     """The service refused the request for good, because of the items at these indexes.
 
-    Without indexes it did not say which.
+    `messages` says what is wrong with each. Without any the service did not say which.
     """
 
     status: int
     code: str
     message: str
-    indexes: tuple[int, ...]
+    messages: Mapping[int, str]
 
 
 class TooLarge(NamedTuple):
@@ -137,17 +137,24 @@ def outcome_of(response: httpx.Response, count: int) -> Outcome:
     # A proxy answers 404 for a service that is being replaced, and a firewall 403 for what it takes
     # for an attack; only the service's own is final.
     if status in _FINAL and (status not in _ALSO_OF_PROXIES or reply.status == "error"):
-        indexes = {one.index for one in reply.errors if 0 <= one.index < count}
-        message = "; ".join(f"{one.field}: {one.message}" for one in reply.errors[:3])
-        return Refused(
-            status, reply.code, message or reply.message or reason, tuple(sorted(indexes))
-        )
+        message = _join(reply.errors) or reply.message or reason
+        return Refused(status, reply.code, message, _messages(reply.errors, count))
     if response.is_success:
         reason = f"{reason}, but the response is not from the service"
     # The service stores nothing of what it answers with 503; a proxy may have passed it on.
     stores_nothing = status == _UNAVAILABLE and reply.status == "error"
     is_unknown = not (stores_nothing or response.is_client_error)
     return Failed(reason, is_unknown, retry_after_s(response.headers.get("Retry-After")))
+
+
+def _messages(errors: Sequence[_FieldError], count: int) -> dict[int, str]:
+    """Return what is wrong with each item that has an error, in the order of the items."""
+    indexes = sorted({one.index for one in errors if 0 <= one.index < count})
+    return {index: _join([one for one in errors if one.index == index]) for index in indexes}
+
+
+def _join(errors: Sequence[_FieldError]) -> str:
+    return "; ".join(f"{one.field}: {one.message}" for one in errors[:3])
 
 
 def _decode(content: bytes) -> _Reply:

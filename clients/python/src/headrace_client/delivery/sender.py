@@ -142,7 +142,7 @@ class Sender(ForkAware):
             self._wait_for_items()
         elif now_ms() - in_flight.since_ms > _MAX_UNKNOWN_MS:
             message = "no response for six days: a repeat could be stored twice"
-            self._refuse(in_flight, Refused(0, "OUTCOME_UNKNOWN", message, ()))
+            self._refuse(in_flight, Refused(0, "OUTCOME_UNKNOWN", message, {}))
         else:
             self._send(in_flight)
 
@@ -159,8 +159,8 @@ class Sender(ForkAware):
                 self._linger()
             self._batch_items = min(self._max_batch_items, self._batch_items * 2)
         elif isinstance(outcome, TooLarge):
-            self._split(in_flight, Refused(413, "PAYLOAD_TOO_LARGE", outcome.message, ()))
-        elif outcome.indexes or outcome.status != _INVALID:
+            self._split(in_flight, Refused(413, "PAYLOAD_TOO_LARGE", outcome.message, {}))
+        elif outcome.messages or outcome.status != _INVALID:
             self._refuse(in_flight, outcome)
         else:
             self._split(in_flight, outcome)
@@ -176,10 +176,9 @@ class Sender(ForkAware):
             self._outbox.put_back()
 
     def _refuse(self, in_flight: InFlight, refusal: Refused) -> None:
-        indexes = refusal.indexes or range(len(in_flight.ids))
-        refused = self._outbox.refuse(
-            in_flight, indexes, status=refusal.status, code=refusal.code, message=refusal.message
-        )
+        indexes = range(len(in_flight.ids))
+        messages = refusal.messages or dict.fromkeys(indexes, refusal.message)
+        refused = self._outbox.refuse(in_flight, messages, status=refusal.status, code=refusal.code)
         _logger.error(
             "%d items for %s were refused: %d %s",
             len(refused),
