@@ -21,6 +21,7 @@ pytestmark = [
 PATHS = ["/", "explore", "vitals", "errors", "funnels", "retention", "live", "setup", "admin"]
 VISITORS = 12
 VIEWS_OF_EACH = 3
+DESKTOP = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0"
 
 
 def yesterday_ms() -> int:
@@ -175,6 +176,31 @@ def test_error_groups_name_their_browsers(page: Page) -> None:
     )
 
     assert heads[2:] == ["Errors", "Visitors", "Sessions", "Browsers", "Seen"]
+
+
+@pytest.mark.parametrize(("path", "click"), [("vitals", ""), ("errors", ".error-groups a")])
+def test_counts_beside_long_paths_are_in_sight(page: Page, path: str, click: str) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    one = {"timestamp": yesterday_ms(), "path": f"/{'long-name-' * 20}"}
+    vital = {**one, "metricName": "LCP", "metricValue": 3000}
+    error = {**one, "message": "cart is undefined", "ip": "8.8.8.8", "userAgent": DESKTOP}
+    key = bearer(page.service.key("track:events", websites=[own.website]))
+    for kind, item in (("vitals", vital), ("errors", error)):
+        sent = page.service.post(f"/{kind}?website_id={own.website}", [item], headers=key)
+        assert sent.status_code == 200, sent.text
+    own.set_width(1280)
+    own.open(path)
+    own.settle()
+    if click:
+        own.click(click)
+        own.until("document.querySelector('.cards.two .data')")
+    own.settle()
+    hidden = own.until(
+        "((tables) => tables.length && tables.map((one) => one.scrollWidth - one.clientWidth))"
+        "([...document.querySelectorAll('.scroll')])"
+    )
+
+    assert max(hidden) <= 0
 
 
 def test_days_are_those_of_the_time_zone(page: Page) -> None:
