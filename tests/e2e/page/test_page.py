@@ -168,6 +168,23 @@ def test_funnel_that_nobody_began_says_so(page: Page) -> None:
     assert page.problems() == []
 
 
+def test_what_follows_a_long_filter_stands_beside_it(page: Page) -> None:
+    name = "name-" * 40
+    steps: list[dict[str, list[dict[str, str]]]] = [
+        {"filters": [{"field": "event_name", "operator": "eq", "value": name}]},
+        {"filters": []},
+    ]
+    page.open("funnels", query=json.dumps({"steps": steps}))
+    page.settle()
+    right, left = page.until(
+        "((filter, add) => filter &&"
+        " [filter.getBoundingClientRect().right, add.getBoundingClientRect().left])"
+        "(...document.querySelectorAll('.steps li:first-child .word'))"
+    )
+
+    assert 0 < left - right < 20
+
+
 def test_error_groups_name_their_browsers(page: Page) -> None:
     page.open("errors")
     heads = page.until(
