@@ -245,6 +245,27 @@ def test_reload_and_back_show_the_same(page: Page) -> None:
     assert page.totals(VISITORS // 2) == shown
 
 
+def test_a_view_that_is_opened_begins_at_its_top_and_has_the_focus(page: Page) -> None:
+    page.set_width(1280, height=300)
+    page.open("errors")
+    page.settle()
+    page.click("nav a", "Overview")
+    page.totals(VISITORS)
+    page.settle()
+    page.until("scrollTo(0, 500) || scrollY > 0")
+    page.click("nav a", "Errors")  # its answers are kept: it is drawn at once
+    page.until("document.querySelector('.error-groups a')")
+    top = page.until("[scrollY]")
+    page.until("document.querySelector('.error-groups a').focus() || true")
+    page.click(".error-groups a")
+    page.until("document.querySelector('.error-head')")
+    focused = page.until("document.activeElement.id || 'none'")
+    page.set_width(1280)
+
+    assert top == [0]
+    assert focused == "content"
+
+
 def test_live_view_shows_what_is_acknowledged_and_what_is_refused(page: Page) -> None:
     track = f"/track?website_id={page.website}"
     items = "document.querySelector('ul.live').innerText"

@@ -40,8 +40,10 @@ export function amend(changes) {
 
 /** Go to a URL of this page. @param {string} url */
 export function follow(url) {
+  const { view, item } = page.value;
   history.pushState(null, "", url);
   page.value = parseUrl(location.href);
+  if (page.value.view !== view || page.value.item !== item) scrollTo(0, 0);
 }
 
 /** Forget all but the website. */

@@ -8,7 +8,7 @@ import { Popover } from "../controls/popover.js";
 import { Shortcuts } from "../controls/shortcuts.js";
 import { html } from "../html.js";
 import { ofWebsite } from "../state/page_state.js";
-import { useEffect } from "../vendor/hooks.js";
+import { useEffect, useRef } from "../vendor/hooks.js";
 
 /** @typedef {{view: string, name: string, key: string, icon: string}} Entry  `icon` is the path of a line drawing, 16 by 16 */
 
@@ -32,6 +32,12 @@ export function Shell({ children, title }) {
     // On a phone the list of pages is wider than the window.
     document.querySelector(".side [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
   }, [page.value.view]);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    // The link that was followed may be gone with the view that it was in.
+    if (!isFirst.current && document.activeElement === document.body) document.getElementById("content")?.focus({ preventScroll: true });
+    isFirst.current = false;
+  }, [page.value.view, page.value.item]);
   return html`<div class="shell">
     <a class="skip" href="#content">Skip to the content</a>
     <nav class="side" aria-label="Pages">
