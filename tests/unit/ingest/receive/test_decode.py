@@ -544,6 +544,27 @@ def test_field_errors_of_a_batch_are_listed_by_index() -> None:
     ]
 
 
+def test_numbers_out_of_range_are_listed_for_all_items_of_engagement() -> None:
+    body = b'[{"x":1e999,"y":[-1e999],"sessionId":5,"ip":1e999},{},{"%b":1e999,"z":"\\u0000"}]'
+
+    assert field_errors(ENGAGEMENT, body % (b"k" * 257)) == (
+        FieldError(0, "sessionId", TEXT_256),
+        FieldError(0, "x", NUMBER_OUT_OF_RANGE),
+        FieldError(0, "y", NUMBER_OUT_OF_RANGE),
+        FieldError(2, "", NUMBER_OUT_OF_RANGE),
+        FieldError(2, "", INVALID_CHARACTER),
+    )
+
+
+def test_numbers_out_of_range_are_listed_beside_a_check_that_fails() -> None:
+    body = b'[{"x":1e999},{"timestamp":"b"}]'
+
+    assert list_field_errors(ENGAGEMENT, body, checks={"timestamp": refuse_b}) == (
+        FieldError(0, "x", NUMBER_OUT_OF_RANGE),
+        FieldError(1, "timestamp", "must not be b"),
+    )
+
+
 @pytest.mark.parametrize("number", ["1e999", "9" * 5000])
 def test_number_out_of_range_is_rejected_only_where_the_field_is_checked(number: str) -> None:
     body = f'{{"name":"a","ip":{number},"userAgent":{number}}}'.encode()

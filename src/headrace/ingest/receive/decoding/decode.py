@@ -22,7 +22,12 @@ from headrace.ingest.receive.decoding.body_scan import (
     replace_lone_surrogates,
 )
 from headrace.ingest.receive.decoding.named_events import NamedEvent, make_events
-from headrace.ingest.receive.decoding.validation_errors import DECODE_ERRORS, Check, validate_items
+from headrace.ingest.receive.decoding.validation_errors import (
+    DECODE_ERRORS,
+    Check,
+    ValidationResult,
+    validate_items,
+)
 from headrace.model.log_records import EventKind
 from headrace.model.wire import (
     CustomEvent,
@@ -166,8 +171,19 @@ def list_field_errors(
     """List the field errors of a body that was decoded but failed the checks."""
     is_array = _is_array(body)
     raws = _raw_items(body, is_array=is_array)
-    item = PATH_SPECS[endpoint].item
-    return validate_items(item, raws, levels_above=int(is_array), checks=checks).field_errors
+    return _validate(PATH_SPECS[endpoint], raws, is_array=is_array, checks=checks).field_errors
+
+
+def _validate(
+    spec: PathSpec, raws: Sequence[Raw], *, is_array: bool, checks: Mapping[str, Check]
+) -> ValidationResult:
+    return validate_items(
+        spec.item,
+        raws,
+        levels_above=int(is_array),
+        checks=checks,
+        keeps_unknown_keys=spec.event_name is not None,
+    )
 
 
 def _decode_typed(
@@ -226,7 +242,7 @@ def _decode_by_field(
     raws = _raw_items(body, is_array=is_array)
     if len(raws) > spec.item_limit(max_items):
         raise PayloadTooLarge
-    result = validate_items(spec.item, raws, levels_above=int(is_array), checks=checks)
+    result = _validate(spec, raws, is_array=is_array, checks=checks)
     if result.field_errors:
         raise InvalidBody(result.field_errors)
     if spec.event_name is None:

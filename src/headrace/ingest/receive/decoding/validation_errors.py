@@ -5,7 +5,7 @@ msgspec's exceptions. Slow compared to the typed decoder, and used only after th
 """
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -43,6 +43,7 @@ Check = Callable[[Any], object]
 """A rule beyond a field's type; raises `ValueError` with the message of the field error."""
 
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
+_VALUE = msgspec.json.Decoder(Any)
 DECODE_ERRORS = (msgspec.MsgspecError, RecursionError)
 """The exceptions of decoding UTF-8: malformed, of another type, or nested too deep."""
 
@@ -69,22 +70,37 @@ class ValidationResult(Struct, frozen=True):
 
 
 def validate_items(
-    item: type[Struct], raws: Sequence[Raw], *, levels_above: int, checks: Mapping[str, Check]
+    item: type[Struct],
+    raws: Sequence[Raw],
+    *,
+    levels_above: int,
+    checks: Mapping[str, Check],
+    keeps_unknown_keys: bool = False,
 ) -> ValidationResult:
     """Decode items field by field and list at most 50 field errors, by index, then by field.
 
     `checks` are by the Python name of a field, and are not called for missing values.
-    `levels_above` is 1 in an array, else 0.
+    `levels_above` is 1 in an array, else 0. `keeps_unknown_keys` is whether the values of unknown
+    keys are decoded later.
     """
     items: list[Struct] = []
     field_errors: list[FieldError] = []
     levels = MAX_NESTING - levels_above
     for index, raw in enumerate(map(bytes, raws)):
-        decoded = _decode_valid(item, raw, levels=levels, checks=checks)
+        decoded = None
+        if not keeps_unknown_keys:
+            decoded = _decode_valid(item, raw, levels=levels, checks=checks)
         values: dict[str, Any] = {}
         if decoded is None:
             item_errors = tuple(
-                _item_errors(item, raw, values, levels=levels - 1, checks=checks)
+                _item_errors(
+                    item,
+                    raw,
+                    values,
+                    levels=levels - 1,
+                    checks=checks,
+                    keeps_unknown_keys=keeps_unknown_keys,
+                )
             ) or _overridden_value_errors(raw, levels)
             field_errors.extend(FieldError(index, field, message) for field, message in item_errors)
         if not field_errors:
@@ -122,6 +138,7 @@ def _item_errors(
     *,
     levels: int,
     checks: Mapping[str, Check],
+    keeps_unknown_keys: bool,
 ) -> Iterator[tuple[str, str]]:
     """Yield (field, message), and add the values that could be decoded to `values`.
 
@@ -141,15 +158,29 @@ def _item_errors(
             values[field.name] = _read_field(field, value, checks.get(field.name))
         except ValueError as error:
             yield field.wire_name, str(error)
-    yield from _unknown_key_errors(sent, levels)
+    kept = sent.keys() - _wire_names(item) if keeps_unknown_keys else frozenset[str]()
+    yield from _unknown_key_errors(sent, levels, kept)
 
 
-def _unknown_key_errors(sent: Mapping[str, Raw], levels: int) -> Iterator[tuple[str, str]]:
+def _unknown_key_errors(
+    sent: Mapping[str, Raw], levels: int, kept: Collection[str]
+) -> Iterator[tuple[str, str]]:
     for key, value in sent.items():
+        shown_key = key if len(key) <= _LONGEST_UNKNOWN_KEY else ""
         if "\0" in key or contains_nul(bytes(value)):
             yield "", INVALID_CHARACTER
         elif exceeds_depth(bytes(value), levels):
-            yield key if len(key) <= _LONGEST_UNKNOWN_KEY else "", TOO_DEEP
+            yield shown_key, TOO_DEEP
+        elif key in kept and not _is_decodable(value):
+            yield shown_key, NUMBER_OUT_OF_RANGE
+
+
+def _is_decodable(value: Raw) -> bool:
+    try:
+        _VALUE.decode(value)
+    except DECODE_ERRORS:
+        return False
+    return True
 
 
 def _overridden_value_errors(raw: bytes, levels: int) -> Sequence[tuple[str, str]]:
@@ -206,6 +237,11 @@ def _fields_of(item: type[Struct]) -> tuple[_Field, ...]:
         )
         for field in msgspec.structs.fields(item)
     )
+
+
+@functools.cache
+def _wire_names(item: type[Struct]) -> frozenset[str]:
+    return frozenset(field.wire_name for field in _fields_of(item))
 
 
 def _non_null_types(annotation: Any) -> tuple[Type, ...]:  # noqa: ANN401 - that is what a type is
