@@ -116,7 +116,7 @@ class EndpointApp:
     async def _handle(self, request: Request) -> Response | StreamedResponse:
         method = request.scope["method"]
         if method not in self._methods and self._methods:
-            raise MethodNotAllowed(self._spec.methods)
+            raise MethodNotAllowed(self._spec.path_methods)
         if method == "OPTIONS" and self._cors is not None:
             return self._cors.preflight_response(request.headers.get(b"origin"))
         return await self._handler(request)

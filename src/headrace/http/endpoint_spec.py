@@ -23,7 +23,8 @@ class EndpointSpec(Struct, frozen=True):
     `scope` is what a key needs where `errors` has `MissingScope`. `query_errors` are the codes of
     `InvalidQuery`. `is_ingestion` marks the endpoints that accept events. `is_routine` marks those
     whose successful requests are too many and too alike for a line each in the access log.
-    `is_cancelled_by_disconnect` marks those that end when their client leaves.
+    `is_cancelled_by_disconnect` marks those that end when their client leaves. `other_methods` are
+    those of another endpoint with the same path.
     """
 
     name: str
@@ -37,3 +38,9 @@ class EndpointSpec(Struct, frozen=True):
     is_ingestion: bool = False
     is_routine: bool = False
     is_cancelled_by_disconnect: bool = False
+    other_methods: tuple[str, ...] = ()
+
+    @property
+    def path_methods(self) -> tuple[str, ...]:
+        """All methods of the path, as `Allow` lists them: RFC 9110, section 10.2.1."""
+        return (*self.other_methods, *self.methods)

@@ -42,10 +42,13 @@ from headrace.http.endpoint_spec import CorsPolicy, EndpointSpec
 from headrace.http.responses import Envelope
 from headrace.model.tenancy import Scope
 
+_ROOT_METHODS = ("GET", "HEAD")
 _ERRORS_OF_RUNNING = (QueryTooLarge, QueryTimedOut, StoreUnavailable)
 
 
-def _ingestion_endpoint(name: str, path: str) -> EndpointSpec:
+def _ingestion_endpoint(
+    name: str, path: str, *, other_methods: tuple[str, ...] = ()
+) -> EndpointSpec:
     return EndpointSpec(
         name,
         path,
@@ -55,6 +58,7 @@ def _ingestion_endpoint(name: str, path: str) -> EndpointSpec:
         scope=Scope.TRACK_EVENTS,
         is_ingestion=True,
         is_routine=True,
+        other_methods=other_methods,
     )
 
 
@@ -120,7 +124,7 @@ TRACK = _ingestion_endpoint("track", "/track")
 VITALS = _ingestion_endpoint("vitals", "/vitals")
 ERRORS = _ingestion_endpoint("errors", "/errors")
 BATCH = _ingestion_endpoint("batch", "/batch")
-PAGE = _ingestion_endpoint("page", "/")
+PAGE = _ingestion_endpoint("page", "/", other_methods=_ROOT_METHODS)
 ENGAGEMENT = _ingestion_endpoint("engagement", "/engagement")
 IDENTIFY = _ingestion_endpoint("identify", "/identify")
 QUERY = _query_endpoint("query", "/v1/query/custom", CUSTOM_CODES)
@@ -317,7 +321,7 @@ TRACKER_MANIFEST = _get_endpoint("tracker_manifest", "/headrace.json")
 APP = EndpointSpec(
     "app", "/app/{path:path}", ("GET", "HEAD"), errors=(MethodNotAllowed, NotFound), is_routine=True
 )
-ROOT = EndpointSpec("root", "/", ("GET", "HEAD"), errors=(MethodNotAllowed, NotAcceptable))
+ROOT = EndpointSpec("root", "/", _ROOT_METHODS, errors=(MethodNotAllowed, NotAcceptable))
 UNKNOWN = EndpointSpec("unknown", "", (), errors=(NotFound,))
 UNKNOWN_V1 = EndpointSpec("unknown", "", (), Envelope.QUERY, errors=(NotFound,))
 

@@ -293,7 +293,12 @@ def test_other_method_is_405_before_everything_else(path: str, method: str) -> N
         405,
         ingestion_error("Method not allowed", "METHOD_NOT_ALLOWED"),
     )
-    assert response.headers["allow"] == "POST, OPTIONS"
+    assert response.headers["allow"] == allowed_methods(path)
+
+
+def allowed_methods(path: str) -> str:
+    """Return the methods of a path; those that lead browsers from / to the page included."""
+    return "GET, HEAD, POST, OPTIONS" if path == "/" else "POST, OPTIONS"
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -312,7 +317,7 @@ def test_preflight_names_the_exact_origin(path: str, origin: str) -> None:
             " databuddy-sdk-name, databuddy-sdk-version"
         ),
         "access-control-max-age": "86400",
-        "allow": "POST, OPTIONS",
+        "allow": allowed_methods(path),
         "x-request-id": REQUEST_ID,
     }
 

@@ -100,7 +100,7 @@ def _normalize_origin(origin: str) -> bytes:
 
 
 def _allow_header(spec: EndpointSpec) -> Header:
-    return b"allow", ", ".join(spec.methods).encode()
+    return b"allow", ", ".join(spec.path_methods).encode()
 
 
 def _preflight_headers(spec: EndpointSpec, headers: Collection[str]) -> tuple[Header, ...]:
