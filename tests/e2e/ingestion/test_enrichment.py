@@ -97,6 +97,12 @@ LIBRARIES = {
     "Java": "Java/17.0.11",
     "axios": "axios/1.6.8",
     "node": "node",
+    "WordPress": "WordPress/6.5; https://shop.example",
+    "Drupal": "Drupal/10 (+https://www.drupal.org/) GuzzleHttp/7",
+    "Apps Script": (
+        "Mozilla/5.0 (compatible; Google-Apps-Script; beanserver; +https://script.google.com)"
+    ),
+    "Indy of Delphi": "Mozilla/3.0 (compatible; Indy Library)",
     "nothing known": "Acme Sender 1.0",
 }
 COLUMNS = ["browser_name", "os_name", "device_type", "is_bot"]

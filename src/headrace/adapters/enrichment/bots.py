@@ -16,13 +16,19 @@ from ua_parser.lazy import DeviceMatcher
 from ua_parser.regex import Resolver
 
 _HTTP_LIBRARY = re.compile(
-    r"(?:apache-httpclient|axios|curl|dart|faraday|go-http-client|google-http-java-client|got"
-    r"|guzzlehttp|httpie|insomnia|java|java-http-client|jakarta commons-httpclient|libcurl"
-    r"|libwww-perl|lwp[\w:-]*|node|node-fetch|node\.js|okhttp|perl|php|postmanruntime|pycurl"
-    r"|python|python-\w+|reqwest|rest-client|ruby|undici|wget)(?:[/ ;]|$)",
+    r"(?:apache-httpclient|axios|curl|dart|drupal|faraday|go-http-client|google-http-java-client"
+    r"|got|guzzlehttp|httpie|insomnia|java|java-http-client|jakarta commons-httpclient|libcurl"
+    r"|libwww-perl|lwp[\w:-]*|mozilla/3\.0 \(compatible; indy"
+    r"|mozilla/5\.0 \(compatible; google-apps-script|node|node-fetch|node\.js|okhttp|perl|php"
+    r"|postmanruntime|pycurl|python|python-\w+|reqwest|rest-client|ruby|undici|wget|wordpress)"
+    r"(?:[/ ;]|$)",
     re.IGNORECASE,
 )
-"""How libraries begin: they send what somebody's own program means to count, so are no bots."""
+"""How libraries begin: they send what somebody's own program means to count, so are no bots.
+
+Those of content management systems and of Google's scripts are among them. WordPress also fetches
+previews and linked pages under its name, but runs no script in them that could send an event.
+"""
 
 _KINDS = (
     r"(?<!cu)bots?(?![a-z])|\+https?:",  # Cubot makes telephones
