@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
+from headrace.base.clock import utc_datetime
 from headrace.base.datetime_text import format_iso, parse_iso_8601
 from headrace.base.errors import RejectedField
 from headrace.model.audit import AuditLine
@@ -94,11 +95,18 @@ def scope_names(key: ApiKey) -> list[str]:
 
 
 def parse_expiry(text: str) -> int:
-    """Return epoch milliseconds of an ISO 8601 date or date-time. Without an offset it is UTC."""
+    """Return epoch milliseconds of an ISO 8601 date or date-time. Without an offset it is UTC.
+
+    Raises `RejectedField` for any other text, and for a time that is not in the years 1 to 9999.
+    """
     parsed = parse_iso_8601(text.strip())
     if parsed is None:
         raise RejectedField(
             "expires",
             f"{text!r} is not an ISO 8601 date, such as 2027-01-31 or 2027-01-31T12:00:00Z",
         )
+    try:
+        utc_datetime(parsed.epoch_ms)
+    except ValueError as error:  # an offset can move it past the years that can be shown
+        raise RejectedField("expires", f"{text!r} is not in the years 1 to 9999 of UTC") from error
     return parsed.epoch_ms

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, RejectedField
 from headrace.base.settings import Settings, load_settings
 from headrace.cli.commands.init import Bootstrap, render
 from headrace.cli.options import base_url
@@ -51,6 +51,16 @@ def test_invalid_expiry_is_rejected(text: str) -> None:
         parse_expiry(text)
     assert str(caught.value) == (
         f"{text!r} is not an ISO 8601 date, such as 2027-01-31 or 2027-01-31T12:00:00Z"
+    )
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00+23:59", "9999-12-31T23:59:59-00:01"])
+def test_expiry_past_the_years_that_can_be_shown_is_rejected(text: str) -> None:
+    with pytest.raises(RejectedField) as caught:
+        parse_expiry(text)
+    assert (caught.value.field, str(caught.value)) == (
+        "expires",
+        f"{text!r} is not in the years 1 to 9999 of UTC",
     )
 
 

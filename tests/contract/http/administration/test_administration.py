@@ -298,6 +298,11 @@ def test_a_limited_key_creates_nothing_that_reaches_further(sqlite_service: Serv
             {"scopes": ["read:data"], "expires": "soon"},
             "expires: 'soon' is not an ISO 8601 date, such as 2027-01-31 or 2027-01-31T12:00:00Z",
         ),
+        (
+            "keys",
+            {"scopes": ["read:data"], "expires": "9999-12-31T23:59:59-00:01"},
+            "expires: '9999-12-31T23:59:59-00:01' is not in the years 1 to 9999 of UTC",
+        ),
         ("organizations", {"name": "a\nb"}, None),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
