@@ -192,7 +192,8 @@ class Keys:
         if reach.is_limited and not limits:
             names = ", ".join(caller.website_ids)
             raise RejectedField("websites", f"name at least one of those of your key: {names}")
-        home = reach.websites_for([given.home] if given.home else (), websites, field="home")
+        given_home = () if given.home is None else (given.home,)
+        home = reach.websites_for(given_home, websites, field="home")
         made, secret = _as(self._directory, caller).create_key(
             scopes=scopes,
             organization_id=organization_id,

@@ -303,6 +303,7 @@ def test_a_limited_key_creates_nothing_that_reaches_further(sqlite_service: Serv
             {"scopes": ["read:data"], "expires": "9999-12-31T23:59:59-00:01"},
             "expires: '9999-12-31T23:59:59-00:01' is not in the years 1 to 9999 of UTC",
         ),
+        ("keys", {"scopes": ["track:events"], "home": ""}, "home: no website has the id ''"),
         ("organizations", {"name": "a\nb"}, None),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
