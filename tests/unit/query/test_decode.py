@@ -186,6 +186,11 @@ UNKNOWN_KEYS = [
         id="filter",
     ),
     pytest.param(
+        sent_query(filters=[{"field": "path", "op": "eq", "value": "/"}]),
+        'unknown key "op" (one of field, operator, value, or, and)',
+        id="filter, the beginning of a key",
+    ),
+    pytest.param(
         query_body(orderBy=[{"field": "n", "dir": "asc"}]),
         'unknown key "dir" (one of field, direction)',
         id="orderBy, nothing close",

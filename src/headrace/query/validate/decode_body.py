@@ -130,12 +130,14 @@ def _explain_unknown_key(
 def _suggest_other_path(key: str, keys: tuple[str, ...], paths_by_key: Mapping[str, str]) -> str:
     """Return a hint for a key that belongs to another object, such as `limit` inside `query`.
 
-    Returns "" for any other key, and for one that is similar to one of the object's own `keys`.
+    Returns "" for any other key, and for one that is similar to one of the object's own `keys`, or
+    the beginning of one: `op` of a filter is not the `top` of a query.
     """
     if key in paths_by_key:
         return f" (it belongs in {paths_by_key[key]})"
     closest = closest_match(key, paths_by_key)
-    if closest is None or closest_match(key, keys) is not None:
+    is_own = closest_match(key, keys) is not None or any(own.startswith(key) for own in keys)
+    if closest is None or is_own:
         return ""
     return f" (did you mean {quote_json(closest)} in {paths_by_key[closest]}?)"
 
