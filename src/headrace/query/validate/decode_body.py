@@ -115,7 +115,7 @@ def explain_validation_error(message: str, objects: Mapping[str, type[Struct]]) 
     if missing := _MISSING_KEY.fullmatch(problem):
         return f"missing key {quote_json(missing[1])}{f' in {path}' if path else ''}"
     if wrong := _WRONG_TYPE.fullmatch(problem):
-        return f"{path or 'it'} must be {_expected(wrong[1])}, not {_type_name(wrong[2])}"
+        return f"{path or 'it'} must be {_explain_wrong_type(wrong[1].split(' | '), wrong[2])}"
     return f"{problem[0].lower()}{problem[1:]}{f' in {path}' if path else ''}"
 
 
@@ -155,13 +155,18 @@ def _keys(struct: type[Struct]) -> tuple[str, ...]:
     return tuple(field.encode_name for field in msgspec.structs.fields(struct))
 
 
-def _expected(union: str) -> str:
-    names = dict.fromkeys(_type_name(part) for part in union.split(" | ") if part != "null")
-    return _join_alternatives(list(names) or ["null"])
+def _explain_wrong_type(expected: Sequence[str], got: str) -> str:
+    """Return what a value must be, and what it is. Most numbers may have a fraction."""
+    if "int" in expected and "float" not in expected:
+        names = {**_TYPE_NAMES, "int": "a whole number", "float": "a number with a fraction"}
+    else:
+        names = dict(_TYPE_NAMES)
+    wanted = dict.fromkeys(_type_name(name, names) for name in expected if name != "null")
+    return f"{_join_alternatives(list(wanted) or ['null'])}, not {_type_name(got, names)}"
 
 
-def _type_name(name: str) -> str:
-    return _TYPE_NAMES.get(name, f"of type {name}")
+def _type_name(name: str, names: Mapping[str, str]) -> str:
+    return names.get(name, f"of type {name}")
 
 
 def _join_alternatives(names: Sequence[str]) -> str:

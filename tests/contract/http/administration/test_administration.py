@@ -284,6 +284,16 @@ def test_a_limited_key_creates_nothing_that_reaches_further(sqlite_service: Serv
             "retention: rows cannot be kept for -1 days: give 0 (for ever) to 36500",
         ),
         (
+            "websites",
+            {"name": "x", "retention": {"days": 1.5}},
+            "retention.days must be a whole number, not a number with a fraction",
+        ),
+        (
+            "websites",
+            {"name": "x", "retention": {"days": "7"}},
+            "retention.days must be a whole number, not a string",
+        ),
+        (
             "keys",
             {"scopes": ["read:dat"]},
             'scopes: unknown scope "read:dat" (did you mean "read:data"?)',
