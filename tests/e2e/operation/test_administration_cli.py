@@ -585,3 +585,23 @@ def test_init_prints_example_requests_with_the_configured_address(run: Run, data
     run("website", "create", "--name", "Shop")
     third = run("init")
     assert third == Done(0, f"{data} has 2 websites already; nothing was created.\n{link}", "")
+
+
+@pytest.mark.parametrize(
+    ("output", "website", "sentence"),
+    [
+        ("rows.ndjson", "web_x", "there is no website web_x"),
+        ("missing/rows.ndjson", "web_x", "cannot write {output}: No such file or directory"),
+    ],
+    ids=["unknown website", "missing directory"],
+)
+def test_subject_access_that_fails_leaves_no_file(
+    run: Run, tmp_path: Path, output: str, website: str, sentence: str
+) -> None:
+    run("init")
+    file = tmp_path / output
+    done = run("subject-access", str(file), "--website", website, "--anonymous-id", "ann")
+    assert (done, file.exists()) == (
+        Done(1, "", f"headrace: {sentence.format(output=file)}\n"),
+        False,
+    )

@@ -1,12 +1,15 @@
 """`headrace subject-access`."""
 
+import contextlib
 import os
 import sys
+from collections.abc import Generator
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import click
 
+from headrace.base.errors import OperatorError
 from headrace.base.logs import configure_logging
 from headrace.base.settings import load_settings
 from headrace.cli.options import data_options
@@ -44,8 +47,18 @@ def subject_access_command(
         click.echo(f"Wrote {count} rows to {output}.")
 
 
-def _new_private_file(path: Path) -> BinaryIO:
+@contextlib.contextmanager
+def _new_private_file(path: Path) -> Generator[BinaryIO]:
+    """Create a file, and remove it where not all rows were written: the next call creates it."""
     try:
-        return os.fdopen(os.open(path, _NEW, 0o600), "wb")
+        descriptor = os.open(path, _NEW, 0o600)
     except FileExistsError as error:
         raise click.UsageError(f"the file {path} exists") from error
+    except OSError as error:
+        raise OperatorError(f"cannot write {path}: {error.strerror}") from error
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
