@@ -43,6 +43,8 @@ def given_selectors(
     texts: Mapping[str, str | None], *, everything: bool = False
 ) -> tuple[Selector, ...]:
     """Return the selectors of the one option that was given. Raises `OperatorError`."""
+    for name, text in texts.items():
+        _check_utf_8(name, text or "")
     given: list[tuple[Selector, ...]] = [
         (Selector(kind, text),) for name, kind in _KINDS.items() if (text := texts[name])
     ]
@@ -57,3 +59,12 @@ def given_selectors(
     if len(given) != 1:
         raise OperatorError(f"give exactly one of {_NAMES}")
     return given[0]
+
+
+def _check_utf_8(name: str, text: str) -> None:
+    """Raise `OperatorError` for bytes of the command line that no stored text can have."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        option = f"--{name.removesuffix('_text').replace('_', '-')}"
+        raise OperatorError(f"the value of {option} is not valid UTF-8") from error

@@ -605,3 +605,29 @@ def test_subject_access_that_fails_leaves_no_file(
         Done(1, "", f"headrace: {sentence.format(output=file)}\n"),
         False,
     )
+
+
+@pytest.mark.parametrize(
+    "command", [("erase",), ("subject-access",)], ids=lambda command: command[0]
+)
+@pytest.mark.parametrize(
+    "option", ["--anonymous-id", "--session-id", "--profile-id", "--event-id", "--property"]
+)
+def test_selector_that_is_not_utf_8_is_one_sentence(
+    run: Run, command: tuple[str, ...], option: str
+) -> None:
+    website = run("init", "--json").value["website"]["id"]
+    assert run(*command, "--website", website, option, "a=\udcff") == Done(
+        1, "", f"headrace: the value of {option} is not valid UTF-8\n"
+    )
+
+
+def test_date_that_is_not_utf_8_is_one_sentence(run: Run, tmp_path: Path) -> None:
+    website = run("init", "--json").value["website"]["id"]
+    output = str(tmp_path / "rows.csv")
+    done = run(
+        *("export", output, "--website", website, "--format", "csv", "--from", "2026-01-\udcff")
+    )
+    assert done == Done(
+        1, "", 'headrace: Invalid from "2026-01-?": must be a date such as 2026-01-31\n'
+    )

@@ -200,5 +200,5 @@ def _compile_retention(
 def _compile_values(
     call: Call, website: WebsiteId, now_ms: int, dialect: Dialect
 ) -> Sequence[CompiledQuery]:
-    parameters = read_parameters(urlencode(call.parameters).encode())
+    parameters = read_parameters(urlencode(call.parameters, errors="replace").encode())
     return (compile_query(check_values_request(parameters, website, now_ms=now_ms), dialect),)

@@ -11,9 +11,12 @@ MAX_QUOTED_LENGTH = 100
 
 
 def quote_json(text: str) -> str:
-    """Return a text from the client as a JSON string, truncated to `MAX_QUOTED_LENGTH`."""
+    """Return a text from the client as a JSON string, truncated to `MAX_QUOTED_LENGTH`.
+
+    Bytes of a command line that are not UTF-8 become question marks.
+    """
     truncated = text if len(text) <= MAX_QUOTED_LENGTH else text[:MAX_QUOTED_LENGTH] + "…"
-    return msgspec.json.encode(truncated).decode()
+    return msgspec.json.encode(truncated.encode(errors="replace").decode()).decode()
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:

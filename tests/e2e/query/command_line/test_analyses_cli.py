@@ -79,8 +79,9 @@ def test_values_shows_the_most_frequent_ones(service: Service, shop: str) -> Non
         (("retention", "--periods", "0"), "Invalid periods: must be a whole number from 1 to 60"),
         (("retention", "--first", "pth = /"), 'Invalid column "pth" for table "events"'),
         (("values", "--table", "events", "--field", "pth"), 'Invalid column "pth"'),
+        (("values", "--table", "events", "--field", "\udcff"), 'Invalid column "?"'),
     ],
-    ids=["step", "steps", "periods", "column", "field"],
+    ids=["step", "steps", "periods", "column", "field", "bytes"],
 )
 @pytest.mark.parametrize("explain", [(), ("--explain",)], ids=["sent", "explained"])
 def test_refused_options_are_one_sentence(
