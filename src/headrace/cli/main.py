@@ -6,6 +6,7 @@ A sub-command is imported when it is called: `headrace serve` imports no databas
 
 import errno
 import os
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -178,6 +179,19 @@ class LazyGroup(click.Group):
 def main() -> None:
     """Accept analytics events without losing one, and answer queries exactly."""
     os.umask(_PRIVATE_UMASK)
+    _open_closed_streams()
+
+
+def _open_closed_streams() -> None:
+    """Open the standard streams that the caller closed on the null device, as None has no methods.
+
+    A new file has the lowest free number, so no file of a command takes that of a stream.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115 - until the exit
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
 
 
 if __name__ == "__main__":

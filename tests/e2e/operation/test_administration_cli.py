@@ -631,3 +631,12 @@ def test_date_that_is_not_utf_8_is_one_sentence(run: Run, tmp_path: Path) -> Non
     assert done == Done(
         1, "", 'headrace: Invalid from "2026-01-?": must be a date such as 2026-01-31\n'
     )
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_command_works_with_closed_standard_streams(tmp_path: Path, closed: str) -> None:
+    data, backup = tmp_path / "data", tmp_path / "backup"
+    assert start(HEADRACE, "init", "--data", str(data)).code == 0
+    command = (HEADRACE, "backup", str(backup), "--data", str(data))
+    done = start("sh", "-c", f'"$@" {closed}', "sh", *command)
+    assert (done.code, done.err, backup.exists()) == (0, "", True)
