@@ -116,6 +116,12 @@ _PRIVATE_UMASK = 0o077
 """Only the owner can read what a command or the service creates, SQLite's and chDB's files too."""
 
 
+_ERRORS_OF_PATHS = frozenset(
+    {errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EROFS}
+)
+"""What is wrong with a path, which the operator chose. A missing file may be our fault."""
+
+
 class CommandFailed(click.ClickException):
     """An error that the operator can correct: one sentence on standard error, exit code 1."""
 
@@ -168,6 +174,9 @@ class LazyGroup(click.Group):
                 "user who runs the service"
             ) from error
         except OSError as error:
+            if error.errno in _ERRORS_OF_PATHS and error.filename and error.strerror:
+                reason = error.strerror.lower()
+                raise CommandFailed(f"cannot open {error.filename}: {reason}") from error
             if error.errno != errno.ENOSPC:
                 raise
             target = error.filename or "the output"
@@ -189,7 +198,7 @@ def _open_closed_streams() -> None:
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115 - until the exit
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115 - it stays
             os.set_inheritable(stream.fileno(), True)
             setattr(sys, name, stream)
 

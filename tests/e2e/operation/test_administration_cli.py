@@ -640,3 +640,25 @@ def test_command_works_with_closed_standard_streams(tmp_path: Path, closed: str)
     command = (HEADRACE, "backup", str(backup), "--data", str(data))
     done = start("sh", "-c", f'"$@" {closed}', "sh", *command)
     assert (done.code, done.err, backup.exists()) == (0, "", True)
+
+
+_LONG_NAME = "b" * 300
+EXPORT = ("--website", "WEBSITE", "--format", "csv")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("backup", _LONG_NAME), f"cannot open {_LONG_NAME}: file name too long"),
+        (("export", _LONG_NAME, *EXPORT), f"cannot open {_LONG_NAME}: file name too long"),
+        (("export", "", *EXPORT), "cannot export to .: it exists"),
+        (("export", "/", *EXPORT), "cannot export to /: it exists"),
+    ],
+    ids=["backup to a long name", "export to a long name", "export to nothing", "export to /"],
+)
+def test_output_that_cannot_be_a_file_is_one_sentence(
+    run: Run, arguments: tuple[str, ...], sentence: str
+) -> None:
+    website = run("init", "--json").value["website"]["id"]
+    done = run(*(website if argument == "WEBSITE" else argument for argument in arguments))
+    assert done == Done(1, "", f"headrace: {sentence}\n")

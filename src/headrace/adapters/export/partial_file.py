@@ -42,14 +42,14 @@ class PartialFile:
 
     def __init__(self, output: Path, request: ExportRequest) -> None:
         """Look for an interrupted export. Raises `OperatorError` where OUTPUT or another exists."""
+        if output.exists():  # also the paths without a name, such as "/"
+            raise OperatorError(f"cannot export to {output}: it exists")
         self._output = output
         self._request = request
         self.directory = output.with_name(output.name + PARTIAL_SUFFIX)
         self._data: BinaryIO
         self._lines: BinaryIO
         self._memos: list[bytes] = []
-        if output.exists():
-            raise OperatorError(f"cannot export to {output}: it exists")
         if not output.parent.is_dir():
             raise OperatorError(
                 f"cannot export to {output}: the directory {output.parent} is missing"
