@@ -183,6 +183,23 @@ def start_response(*_: object) -> Callable[[bytes], object]:
     return len  # takes bytes, as the function of a server does
 
 
+@pytest.mark.parametrize(
+    ("header", "value"),
+    [
+        ("theme=dark; did=anon_1", "anon_1"),
+        ('did="a\\073 b"; theme=dark', "a; b"),
+        ('prefs={"a": "b"}; did=anon_1', "anon_1"),
+        ("cart items=2; did=anon_1; x[0]=1; path=/", "anon_1"),
+        ('did="a"b', '"a"b'),
+        ("did=a=b==", "a=b=="),
+        ("undid=1; did; theme=dark", None),
+        ("did=; theme=dark", ""),
+    ],
+)
+def test_cookie_is_read_beside_any_other(header: str, value: str | None) -> None:
+    assert Request("GET", "/", {"cookie": header}, "").cookie("did") == value
+
+
 def call_wsgi(server: FakeHeadrace, options: RequestOptions, path: str, **environ: Any) -> bytes:
     """Send one request to an application with the middleware; return its body."""
 

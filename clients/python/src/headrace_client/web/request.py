@@ -6,7 +6,7 @@ import ipaddress
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
+from http.cookies import SimpleCookie
 
 _MAX_TEXT = 2048  # the service refuses longer ones
 _MAX_ID = 256
@@ -30,11 +30,9 @@ class Request:
 
     def cookie(self, name: str) -> str | None:
         """Return the value of a cookie, if the request has it."""
-        try:
-            morsel = SimpleCookie(self.headers.get("cookie", "")).get(name)
-        except CookieError:
-            return None
-        return None if morsel is None else morsel.value
+        pairs = [one.partition("=") for one in self.headers.get("cookie", "").split(";")]
+        values = [value.strip() for key, equals, value in pairs if equals and key.strip() == name]
+        return _unquote(values[-1]) if values else None
 
 
 Visitor = Callable[[Request], Mapping[str, str | None]]
@@ -112,6 +110,12 @@ class RequestReporter:
 
     def _is_trusted(self, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
         return any(address in network for network in self._trusted)
+
+
+def _unquote(value: str) -> str:
+    """Return the value of one cookie. `SimpleCookie` takes nothing of a header with an odd one."""
+    morsel = SimpleCookie(f"x={value}").get("x") if value.startswith('"') else None
+    return value if morsel is None else morsel.value
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
