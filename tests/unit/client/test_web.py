@@ -1,8 +1,9 @@
 """Middleware reports page views, requests and errors with the visitor of the request."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from io import BytesIO
 from typing import Any
-from wsgiref.util import setup_testing_defaults
+from wsgiref.util import FileWrapper, setup_testing_defaults
 
 import httpx
 import pytest
@@ -242,6 +243,66 @@ def test_wsgi_exception_is_reported_and_raised(server: FakeHeadrace) -> None:
     assert [(one["message"], one["path"]) for one in sent(server, "/errors")] == [
         ("broken", "/failing")
     ]
+
+
+def test_wsgi_body_that_is_made_while_it_is_sent_belongs_to_its_request(
+    server: FakeHeadrace,
+) -> None:
+    closed: list[str] = []
+
+    def app(_: dict[str, Any], start: Any) -> Iterator[bytes]:
+        try:
+            start("200 OK", [("Content-Type", "text/plain")])
+            yield b"a"
+            client.track("seen")
+            raise ValueError("broken")
+        finally:
+            closed.append("app")
+
+    environ: dict[str, Any] = {"PATH_INFO": "/stream", "REMOTE_ADDR": "198.51.100.9"}
+    environ["HTTP_USER_AGENT"] = "Firefox"
+    setup_testing_defaults(environ)
+    with Headrace(server.url, "key", outbox=None) as client:
+        body = HeadraceWSGI(app, client)(environ, start_response)
+        with pytest.raises(ValueError, match="broken"):
+            list(body)
+        client.track("outside")
+        assert client.flush()
+
+    (error,) = sent(server, "/errors")
+    visitor = {"path": "/stream", **VISITOR}
+    assert sent(server) == [{"name": "seen", **visitor}, {"name": "outside"}]
+    assert (error["message"], {name: error[name] for name in visitor}) == ("broken", visitor)
+    assert closed == ["app"]
+
+
+def test_wsgi_body_is_closed_and_complete_ones_are_left_alone(server: FakeHeadrace) -> None:
+    class Body:
+        is_closed = False
+
+        def __iter__(self) -> Iterator[bytes]:
+            return iter((b"a", b"", b"b"))
+
+        def close(self) -> None:
+            self.is_closed = True
+
+    def answer(body: Any) -> Any:
+        environ: dict[str, Any] = {"wsgi.file_wrapper": FileWrapper}
+        setup_testing_defaults(environ)
+
+        def app(*_: Any) -> Any:
+            return body
+
+        with Headrace(server.url, "key", outbox=None) as client:
+            return HeadraceWSGI(app, client)(environ, start_response)
+
+    body, file, made = Body(), FileWrapper(BytesIO(b"file")), [b"a"]
+    chunks = answer(body)
+    assert list(chunks) == [b"a", b"", b"b"]
+    chunks.close()
+    assert body.is_closed
+    assert answer(file) is file
+    assert answer(made) is made
 
 
 def test_request_goes_on_where_nothing_can_be_reported(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -47,9 +49,16 @@ class HeadraceWSGI:
                 self._report(request, status, headers)
             return write
 
+        within = partial(self._within, fields)
+        with within():
+            body = self._app(environ, start_and_report)
+        return body if _is_complete(body, environ) else _Body(body, within)
+
+    @contextmanager
+    def _within(self, fields: Mapping[str, str | None]) -> Generator[None]:
         with with_fields(**fields):
             try:
-                return self._app(environ, start_and_report)
+                yield
             except Exception as error:
                 self._report_error(error)
                 raise
@@ -70,6 +79,43 @@ class HeadraceWSGI:
             self._client.errors(error)
         except HeadraceClientError as failure:
             _logger.error("an exception is not reported: %s", failure)  # noqa: TRY400
+
+
+class _Body:
+    """A body that is made while it is sent: with the fields of its request."""
+
+    def __init__(
+        self, body: Iterable[bytes], within: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self._body = body
+        self._within = within
+        with within():
+            self._chunks = iter(body)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        with self._within():
+            chunk = next(self._chunks, None)
+        if chunk is None:
+            raise StopIteration
+        return chunk
+
+    def close(self) -> None:
+        """Close what has a method for it, as servers do."""
+        close = getattr(self._body, "close", None)
+        if close is not None:
+            with self._within():
+                close()
+
+
+def _is_complete(body: Iterable[bytes], environ: WSGIEnvironment) -> bool:
+    """Return whether a body stays as it is: servers count lists and send files specially."""
+    wrapper = environ.get("wsgi.file_wrapper")
+    return isinstance(body, (list, tuple)) or (
+        isinstance(wrapper, type) and isinstance(body, wrapper)
+    )
 
 
 def _request(environ: WSGIEnvironment) -> Request:
