@@ -64,6 +64,8 @@ export class Headrace {
   #warned = new Set();
   #isClosed = false;
   #hasExited = false;
+  /** Of the last request with items. */
+  #abort = new AbortController();
 
   /**
    * Open the outbox and begin to send what is in it. Throws `HeadraceError` where no address is
@@ -184,6 +186,7 @@ export class Headrace {
     clearInterval(this.#heartbeat);
     process.off("beforeExit", this.#exit);
     this.#sender.close();
+    this.#abort.abort(); // its connection would keep the program alive
     this.#outbox.close();
     return isFlushed;
   }
@@ -217,7 +220,8 @@ export class Headrace {
    * @param {string} json
    */
   async #post(path, json) {
-    const reply = await post(this.#service, path, json);
+    this.#abort = new AbortController();
+    const reply = await post(this.#service, path, json, this.#abort);
     if (reply.body?.["status"] === "success") this.#lastError = "";
     if (reply.status === 401) this.#warn(reply.status, "the key is refused; events wait in the outbox");
     return reply;
@@ -261,7 +265,7 @@ export class Headrace {
   #exit = () => {
     if (this.#hasExited || !this.#outbox.pending) return;
     this.#hasExited = true;
-    void this.flush(this.#exitTimeoutMs);
+    void this.flush(this.#exitTimeoutMs).then(() => this.#abort.abort());
   };
 }
 

@@ -40,6 +40,22 @@ test("what a program could not send before its end is sent by the next one", () 
     assert.equal(await headrace.flush(), true);
   }));
 
+for (const [what, end] of [
+  ["a program that ends", "setTimeout(() => {}, 10)"],
+  ["a program that closes its client", "await headrace.close(100)"],
+]) {
+  test(`${what} does not wait for a service that accepts a request and does not answer it`, () =>
+    withService(async (world) => {
+      world.answers = () => "silence";
+      const startedMs = performance.now();
+      assert.deepEqual(await run(world.url, world.directory, `headrace.track("last"); ${end}`), { exitCode: 0, errors: "" });
+      assert.ok(performance.now() - startedMs < 10_000);
+      world.answers = () => undefined;
+      assert.equal(await world.client().flush(), true);
+      assert.deepEqual(new Set(world.received.flatMap(({ items }) => items.map(({ name }) => name))), new Set(["last"]));
+    }));
+}
+
 for (const [what, code] of [
   ["an uncaught exception", 'throw new TypeError("no cart")'],
   ["an unhandled rejection", 'await Promise.resolve(); Promise.reject(new TypeError("no cart")); setTimeout(() => {}, 1000)'],

@@ -10,11 +10,12 @@ import { Headrace } from "../src/index.js";
 
 /** @typedef {{path: string, headers: import("node:http").IncomingHttpHeaders, items: any[]}} Received */
 /**
- * What to answer: a status, a body and headers; undefined is a success. `"reset"` cuts the connection.
- * @typedef {{status: number, body?: unknown, headers?: Record<string, string>} | "reset" | undefined} Answer
+ * What to answer: a status, a body and headers; undefined is a success. `"reset"` cuts the connection,
+ * `"silence"` leaves it open.
+ * @typedef {{status: number, body?: unknown, headers?: Record<string, string>} | "reset" | "silence" | undefined} Answer
  */
 
-/** @type {Exclude<Answer, "reset" | undefined>} */
+/** @type {Exclude<Answer, string | undefined>} */
 const SUCCESS = { status: 200, body: { status: "success", type: "custom_event", count: 1 } };
 
 /**
@@ -50,6 +51,7 @@ export async function withService(test) {
     const received = await receive(request);
     world.received.push(received);
     const answer = world.answers(received) ?? SUCCESS;
+    if (answer === "silence") return;
     if (answer === "reset") return void request.socket.destroy();
     response.writeHead(answer.status, { "Content-Type": "application/json", ...answer.headers });
     response.end(JSON.stringify(answer.body ?? null));

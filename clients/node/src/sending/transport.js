@@ -18,9 +18,12 @@ const compress = promisify(gzip);
  * @param {Service} service
  * @param {string} path with its query, beginning with a slash
  * @param {string} json
+ * @param {AbortController} [abort] ends the request; a request without one ends by its deadline
  * @returns {Promise<Reply & {error: unknown}>}
  */
-export async function post({ url, key, timeoutMs }, path, json) {
+export async function post({ url, key, timeoutMs }, path, json, abort = new AbortController()) {
+  const timer = setTimeout(() => abort.abort(new DOMException("no whole answer in time", "TimeoutError")), timeoutMs);
+  timer.unref();
   try {
     const body = await encode(json);
     const response = await fetch(`${url}${path}`, {
@@ -33,12 +36,14 @@ export async function post({ url, key, timeoutMs }, path, json) {
       },
       body,
       redirect: "error",
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: abort.signal,
     });
     const retryAfterMs = readRetryAfter(response.headers.get("Retry-After"), Date.now());
     return { status: response.status, body: parse(await response.text()), retryAfterMs, error: null };
   } catch (error) {
     return { status: 0, body: null, retryAfterMs: 0, error };
+  } finally {
+    clearTimeout(timer);
   }
 }
 
