@@ -126,6 +126,34 @@ test("the service is not called before its Retry-After, not even by flush", () =
     assert.deepEqual([headrace.stats().pending, headrace.stats().lastError], [1, "503 unavailable"]);
   }));
 
+test("a flush without end waits without a warning", () =>
+  withService(async (world) => {
+    /** @type {Error[]} */
+    const warnings = [];
+    const keep = (/** @type {Error} */ warning) => void warnings.push(warning);
+    process.on("warning", keep);
+    try {
+      const headrace = world.client();
+      headrace.track("signup");
+      assert.equal(await headrace.flush(Infinity), true);
+      await new Promise((resolve) => setImmediate(resolve));
+      assert.deepEqual(warnings, []);
+    } finally {
+      process.off("warning", keep);
+    }
+  }));
+
+test("a clock that is set back lengthens neither a flush nor a pause", (context) =>
+  withService(async (world) => {
+    world.answers = () => (world.received.length === 1 ? { ...refusal(503, "UNAVAILABLE"), headers: { "Retry-After": "1" } } : undefined);
+    const headrace = world.client();
+    headrace.track("signup");
+    assert.equal(await headrace.flush(50), false);
+    const hourAgoMs = Date.now() - 3_600_000;
+    context.mock.method(Date, "now", () => hourAgoMs);
+    assert.equal(await headrace.flush(5000), true);
+  }));
+
 test("what a client leaves behind is sent by the next one, and nothing is sent twice", () =>
   withService(async (world) => {
     world.answers = () => refusal(503, "UNAVAILABLE");

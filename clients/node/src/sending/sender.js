@@ -32,6 +32,9 @@ import { judge } from "./verdict.js";
  * @property {(problem: string) => void} onProblem told once for each failed attempt
  */
 
+/** A timer with more ends at once, with a warning. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 export class Sender {
   /** The number of items that the service has stored. */
   sent = 0;
@@ -43,7 +46,7 @@ export class Sender {
   #timer = null;
   #isSending = false;
   #isClosed = false;
-  /** Until when the service asked not to be called, in epoch milliseconds. */
+  /** Until when the service asked not to be called, on the clock of `performance.now`. */
   #notBeforeMs = 0;
   #failures = 0;
   #flushes = 0;
@@ -76,10 +79,12 @@ export class Sender {
    */
   async flush(timeoutMs) {
     const isDone = this.#parts.outbox.checkpoint();
-    const deadlineMs = Date.now() + timeoutMs;
+    const deadlineMs = performance.now() + timeoutMs;
     this.#flushes++;
-    if (!this.#isSending) this.#schedule(Math.max(0, this.#notBeforeMs - Date.now()));
-    while (!isDone() && Date.now() < deadlineMs) await this.#nextRequest(deadlineMs - Date.now());
+    if (!this.#isSending) this.#schedule(Math.max(0, this.#notBeforeMs - performance.now()));
+    for (let leftMs; !isDone() && (leftMs = deadlineMs - performance.now()) > 0; ) {
+      await this.#nextRequest(Math.min(leftMs, MAX_TIMER_MS));
+    }
     this.#flushes--;
     return isDone();
   }
@@ -220,7 +225,7 @@ export class Sender {
     if (reply) this.#parts.onProblem(describe(reply));
     const { minBackoffMs, maxBackoffMs } = this.#options;
     const growingMs = Math.min(maxBackoffMs, minBackoffMs * 2 ** this.#failures++);
-    this.#notBeforeMs = retryAfterMs ? Date.now() + retryAfterMs : 0;
+    this.#notBeforeMs = retryAfterMs ? performance.now() + retryAfterMs : 0;
     return retryAfterMs + growingMs * (0.5 + Math.random() / 2);
   }
 }
