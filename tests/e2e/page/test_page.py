@@ -216,8 +216,10 @@ def test_counts_beside_long_paths_are_in_sight(page: Page, path: str, click: str
         "((tables) => tables.length && tables.map((one) => one.scrollWidth - one.clientWidth))"
         "([...document.querySelectorAll('.scroll')])"
     )
+    whole = own.until("document.querySelector('.data td:first-child [title]')?.title")
 
     assert max(hidden) <= 0
+    assert whole == one["path"]
 
 
 def test_days_are_those_of_the_time_zone(page: Page) -> None:

@@ -26,7 +26,7 @@ function Cell({ column, row, highest }) {
   const value = row[column.key];
   const shown = column.format ? column.format(value, row) : plain(value);
   const width = highest ? `${(100 * Math.max(0, Number(value) || 0)) / highest}%` : null;
-  return html`<td class=${classOf(column)} data-label=${column.label}>${width && html`<i class="cell-bar" style=${{ width }}></i>`}<bdi>${shown}</bdi>
+  return html`<td class=${classOf(column)} data-label=${column.label}>${width && html`<i class="cell-bar" style=${{ width }}></i>`}<bdi title=${typeof value === "string" && typeof shown === "string" ? shown : undefined}>${shown}</bdi>
     ${column.before && html`<small class="was">was ${column.format?.(row[column.before], row)}</small>`}</td>`;
 }
 

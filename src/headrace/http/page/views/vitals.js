@@ -67,7 +67,7 @@ function Details({ metric }) {
     const rating = ratingOf(metric, value);
     return html`<span class="rated">${rating && html`<em class=${`rating ${rating}`}>${RATING_WORDS[rating]}</em>`}${" "}<span>${vitalValue(metric, value)}</span></span>`;
   };
-  const name = (/** @type {any} */ value, /** @type {Row} */ row) => html`<button type="button" class="link" onClick=${() => navigate({ filters: [...page.value.filters, { field: dimension, operator: "eq", value }] })}>${valueName(dimension, value)}</button>${ratingOf(metric, row["p75"]) && html`<${Shares} row=${row} />`}`;
+  const name = (/** @type {any} */ value, /** @type {Row} */ row) => html`<button type="button" class="link" title=${valueName(dimension, value)} onClick=${() => navigate({ filters: [...page.value.filters, { field: dimension, operator: "eq", value }] })}>${valueName(dimension, value)}</button>${ratingOf(metric, row["p75"]) && html`<${Shares} row=${row} />`}`;
   const share = { isNumber: true, isMinor: true, format: (/** @type {number | null} */ value) => percent(value) };
   return html`
     <section class="card lead">
