@@ -185,6 +185,29 @@ def test_what_follows_a_long_filter_stands_beside_it(page: Page) -> None:
     assert 0 < left - right < 20
 
 
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        ("vitals", "No web vitals with these filters in this range"),
+        ("errors", "No errors with these filters in this range"),
+        ("errors/unknown", "This error did not occur in this range"),
+    ],
+)
+def test_filters_that_leave_nothing_are_named_as_the_reason(
+    page: Page, path: str, title: str
+) -> None:
+    nowhere = [{"field": "path", "operator": "eq", "value": "/nowhere"}]
+    page.open(path, filters=json.dumps(nowhere))
+    said, advice = page.until(
+        "document.querySelector('.empty') &&"
+        " [...document.querySelector('.empty').children].map((one) => one.textContent)"
+    )
+
+    assert said == title
+    assert "emove a filter" in advice
+    assert page.problems() == []
+
+
 def test_error_groups_name_their_browsers(page: Page) -> None:
     page.open("errors")
     heads = page.until(

@@ -48,7 +48,9 @@ function Groups({ column }) {
   const series = useQuery({ query: { table: "errors", selects: [COUNT], groupBy: [column], filters }, granularity: granularity.value, fill: true, top: Math.max(1, Math.min(MAX_GROUPS, Math.floor(MAX_ROWS / bucketCount(bounds.value, granularity.value)))), limit: MAX_ROWS });
   if (groups.error != null) return html`<${Failure} error=${groups.error} onRetry=${groups.reload} />`;
   if (!groups.value || (!texts.value && texts.error == null)) return html`<section class="card"><${Skeleton} lines=${9} /></section>`;
-  if (groups.value.data.length === 0) return html`<section class="card"><${Empty} title="No errors in this range">Nothing was reported, which is what one hopes for.<//></section>`;
+  if (groups.value.data.length === 0) {
+    return html`<section class="card">${filters.length ? html`<${Empty} title="No errors with these filters in this range">Remove a filter, or choose a longer range.<//>` : html`<${Empty} title="No errors in this range">Nothing was reported, which is what one hopes for.<//>`}</section>`;
+  }
   const described = firstByValue(texts.value?.data ?? [], column);
   const lines = rowsByValue(series.value?.data ?? [], column);
   return html`<section class=${`card ${groups.isLoading ? "stale" : ""}`} aria-busy=${groups.isLoading || series.isLoading}><ul class="error-groups">
@@ -80,7 +82,7 @@ function Group({ column, id }) {
   const back = html`<p class="back"><a href=${urlWith({ item: "" })}>‹ All errors</a></p>`;
   if (about.error != null) return html`${back}<${Failure} error=${about.error} onRetry=${about.reload} />`;
   if (!about.value) return html`${back}<section class="card"><${Skeleton} /></section>`;
-  if (rows.length === 0) return html`${back}<section class="card"><${Empty} title="Nothing of this error in this range" /></section>`;
+  if (rows.length === 0) return html`${back}<section class="card"><${Empty} title="This error did not occur in this range">Choose a longer one${page.value.filters.length > 0 ? ", or remove a filter" : ""}.<//></section>`;
   const totals = about.value.totals ?? {};
   return html`${back}
     <section class="card lead"><div class="error-head"><${Title} row=${rows[0] ?? {}} />

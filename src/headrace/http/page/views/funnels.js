@@ -58,7 +58,7 @@ export function Funnels() {
     </section>
     ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
     <section class=${`card answer ${isLoading ? "stale" : ""}`}>
-      ${!value ? error == null && html`<${Skeleton} />` : isNobody(value.data) ? html`<${Empty} title="Nobody took the first step in this range" />` : wanted.groupBy ? html`<${Groups} rows=${value.data} steps=${wanted.steps} group=${wanted.groupBy} />` : html`<${Steps} rows=${value.data} steps=${wanted.steps} />`}
+      ${!value ? error == null && html`<${Skeleton} />` : isNobody(value.data) ? html`<${Empty} title="Nobody took the first step in this range">Choose a longer one, or another first step.<//>` : wanted.groupBy ? html`<${Groups} rows=${value.data} steps=${wanted.steps} group=${wanted.groupBy} />` : html`<${Steps} rows=${value.data} steps=${wanted.steps} />`}
     </section>`;
 }
 

@@ -46,7 +46,7 @@ export function Retention() {
     </div></section>
     ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
     <section class=${`card answer ${isLoading ? "stale" : ""}`}>
-      ${!value ? error == null && html`<${Skeleton} />` : value.data.length === 0 ? html`<${Empty} title="Nobody began in this range" />` : html`<${Cohorts} rows=${value.data} granularity=${wanted.granularity} />`}
+      ${!value ? error == null && html`<${Skeleton} />` : value.data.length === 0 ? html`<${Empty} title="Nobody began in this range">Choose a longer one, or other events to begin with.<//>` : html`<${Cohorts} rows=${value.data} granularity=${wanted.granularity} />`}
     </section>`;
 }
 
