@@ -143,7 +143,7 @@ test("numbers below 10,000 are shown exactly", () => {
 });
 
 test("durations are read at a glance", () => {
-  assert.deepEqual([0, 0.25, 59.4, 61, 3660, null].map(format.duration), ["0s", "250 ms", "59s", "1m 01s", "1h 1m", "–"]);
+  assert.deepEqual([0, 0.25, 59.4, 61, 3660, 86_399, 86_400, 277_560, null].map(format.duration), ["0s", "250 ms", "59s", "1m 01s", "1h 1m", "23h 59m", "1d 0h", "3d 5h", "–"]);
 });
 
 test("the time since then has the largest unit that tells enough", () => {

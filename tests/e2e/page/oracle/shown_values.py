@@ -76,6 +76,9 @@ def duration(seconds: float | None) -> str:
         return f"{_half_up(seconds * 1000)} ms"
     minutes, rest = divmod(_half_up(seconds), 60)
     hours, minutes = divmod(minutes, 60)
+    days, hours_of_day = divmod(hours, 24)
+    if days:
+        return f"{days}d {hours_of_day}h"
     if hours:
         return f"{hours}h {minutes}m"
     return f"{minutes}m {rest:02}s" if minutes else f"{rest}s"

@@ -45,6 +45,7 @@ export function duration(seconds) {
   if (seconds < 1 && seconds > 0) return `${Math.round(seconds * 1000)} ms`;
   const whole = Math.round(seconds);
   const parts = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60), whole % 60];
+  if (whole >= 86_400) return `${Math.floor(whole / 86_400)}d ${Math.floor((whole % 86_400) / 3600)}h`;
   if (parts[0]) return `${parts[0]}h ${parts[1]}m`;
   return parts[1] ? `${parts[1]}m ${String(parts[2]).padStart(2, "0")}s` : `${whole}s`;
 }
