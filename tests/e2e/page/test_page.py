@@ -389,6 +389,22 @@ def test_refused_word_is_corrected_by_its_button(page: Page) -> None:
     assert rows == [["/page-0", "12"], ["/page-1", "12"], ["/page-2", "12"]]
 
 
+def test_query_that_is_no_json_is_explained_once_beside_its_text(page: Page) -> None:
+    page.open("explore", query="{bad")
+    said = page.until(
+        "document.querySelector('textarea') &&"
+        " [...document.querySelectorAll('#content .refusal')].map((one) => one.textContent)"
+    )
+    offered = page.until(
+        "[...document.querySelectorAll('.query footer > button')].map((one) => one.textContent)"
+    )
+
+    assert len(said) == 1
+    assert "JSON" in said[0]
+    assert offered == ["Start over"]
+    assert page.problems() == []
+
+
 def test_service_that_does_not_answer_is_explained_until_it_does(page: Page) -> None:
     page.tab.command("Network.enable")
     page.tab.command("Network.setBlockedURLs", urls=["*/v1/query/*"])

@@ -21,7 +21,7 @@ import { Sentence } from "./sentence.js";
 export function Explore() {
   const { query, website: id, metric } = page.value;
   const text = query || JSON.stringify(firstBody(timezone.value));
-  const { body, problem } = parseBody(text);
+  const { body } = parseBody(text);
   const [isJson, setJson] = useState(false);
   const [saved, setSaved] = useState(/** @type {import("../../api/saved.js").SavedToken | null} */ (null));
   const known = useSchema();
@@ -35,15 +35,14 @@ export function Explore() {
     <section class="card query">
       ${known.error != null && html`<${Failure} error=${known.error} onRetry=${known.reload} />`}
       ${body && known.value ? html`<${Sentence} body=${body} schema=${known.value} refusal=${refusal} onChange=${onChange} />` : body ? html`<${Skeleton} lines=${2} />` : null}
-      ${problem && html`<p class="refusal note" role="alert">${problem}</p>`}
       ${refusal?.path.length === 0 && html`<p class="refusal note" role="alert">${refusal.message} ${refusal.suggestion && body && html`<button type="button" class="primary" onClick=${() => onChange(corrected(body, refusal))}>Use <bdi>${refusal.suggestion}</bdi></button>`}</p>`}
       ${(isJson || !body) && html`<${JsonEditor} key=${text} text=${text} onChange=${(/** @type {string} */ written) => navigate({ query: written })} />`}
       <footer class="actions">
-        <button type="button" class="quiet" aria-pressed=${isJson} onClick=${() => setJson(!isJson)}>${isJson ? "Hide JSON" : "JSON"}</button>
+        ${body && html`<button type="button" class="quiet" aria-pressed=${isJson} onClick=${() => setJson(!isJson)}>${isJson ? "Hide JSON" : "JSON"}</button>`}
         <${SavedQueries} website=${id} body=${body} onOpen=${onChange} onSaved=${setSaved} />
         ${body && html`<${CopyAs} body=${body} website=${id} />`}
         ${body && html`<${DownloadCsv} body=${body} website=${id} />`}
-        <button type="button" class="quiet" onClick=${reload}>Run again</button>
+        ${body && html`<button type="button" class="quiet" onClick=${reload}>Run again</button>`}
         <button type="button" class="quiet" onClick=${() => navigate({ query: JSON.stringify(firstBody(timezone.value)), metric: "" })}>Start over</button>
       </footer>
       ${saved && html`<${SavedNote} saved=${saved} onClose=${() => setSaved(null)} />`}
@@ -60,7 +59,7 @@ function JsonEditor({ text, onChange }) {
   const { problem } = parseBody(written);
   return html`<form class="json" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), !problem && onChange(JSON.stringify(JSON.parse(written))))}>
     <textarea class="mono" aria-label="Query as JSON" spellcheck=${false} rows=${Math.min(28, written.split("\n").length + 1)} value=${written} onInput=${(/** @type {any} */ event) => setWritten(event.target.value)}></textarea>
-    <p class="actions"><button type="submit" class="primary" disabled=${Boolean(problem) || written === pretty(text)}>Run</button><span class="refusal">${problem}</span></p></form>`;
+    <p class="actions"><button type="submit" class="primary" disabled=${Boolean(problem) || written === pretty(text)}>Run</button><span class="refusal" role="alert">${problem}</span></p></form>`;
 }
 
 /** @param {string} text */
