@@ -10,7 +10,8 @@ test("an item is named by its table and by what it is about", () => {
   const items = [
     shown("event", { table: "events", row: { event_name: "signup" } }),
     shown("event", { table: "errors", row: { message: "", error_type: "TypeError" } }),
-    shown("event", { table: "performance", row: { metric_name: "LCP", metric_value: 7 } }),
+    shown("event", { table: "performance", row: { metric_name: "LCP", metric_value: 2178.0839661193104 } }),
+    shown("event", { table: "performance", row: { metric_name: "CLS", metric_value: 0.02118302194410586 } }),
     shown("refused", { path: "/track", code: "INVALID_BODY", errors: [] }),
     shown("missed", { count: null }),
     shown("missed", { count: 3 }),
@@ -20,7 +21,8 @@ test("an item is named by its table and by what it is about", () => {
   assert.deepEqual(items.map((item) => [kindOf(item), titleOf(item, "Europe/Berlin")]), [
     ["event", "signup"],
     ["error", "TypeError"],
-    ["vital", "LCP 7"],
+    ["vital", "LCP 2.18 s"],
+    ["vital", "CLS 0.021"],
     ["refused", "/track: INVALID_BODY"],
     ["missed", "Some items were left out"],
     ["missed", "3 items were left out"],

@@ -1,6 +1,5 @@
 """The live view shows the items and the refused calls that were sent, as they were sent."""
 
-import json
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -11,6 +10,7 @@ from testing.browsers.page import Page
 from testing.service import Service, bearer
 from tests.e2e.page.oracle.known_page import MARKS, URL, KnownPage, Row
 from tests.e2e.page.oracle.known_traffic import ZONE, known_traffic
+from tests.e2e.page.oracle.shown_values import vital
 from tests.oracle.stored import error_row, event_row, vital_row
 
 pytestmark = MARKS
@@ -119,14 +119,10 @@ def test_live_shows_refused_calls_with_the_faults_of_their_items(
 
 def _title(path: str, row: Row) -> str:
     if path == "vitals":
-        return f"{row['metric_name']} {_json_number(row['metric_value'])}"
+        return f"{row['metric_name']} {vital(row['metric_name'], row['metric_value'])}"
     if path == "errors":
         return str(row["message"] or row["error_type"] or "(no message)")
     return str(row["event_name"])
-
-
-def _json_number(value: float) -> str:
-    return json.dumps(int(value) if value == int(value) else value)
 
 
 def _shown_row(row: Row) -> Row:
