@@ -140,6 +140,20 @@ def test_interrupted_first_start_is_no_damage(data: Path, missing: tuple[str, ..
     assert verify(data, "--json").problems == []
 
 
+@pytest.mark.parametrize(
+    "command", [("storage",), ("prune",), ("backup", "OUTPUT")], ids=lambda command: command[0]
+)
+def test_directory_without_a_first_start_is_no_damage(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    data, output = tmp_path / "data", str(tmp_path / "output")
+    used = [output if argument == "OUTPUT" else argument for argument in command]
+    for arguments in (["init"], used):
+        whole = [HEADRACE, *arguments, "--data", str(data)]
+        subprocess.run(whole, check=True, env=clean_environment(), timeout=120)
+    assert verify(data, "--json").problems == []
+
+
 def test_issues_are_printed_as_sentences(data: Path) -> None:
     (data / "repeats.sqlite").unlink()
     assert verify(data) == Verdict(

@@ -84,9 +84,7 @@ def check_sqlite_files(paths: DataDirPaths, *, external: Collection[Path]) -> It
     something is logged.
     """
     is_loaded = _has_loaded(paths)
-    is_logged = is_loaded or any(
-        segment.stat().st_size > HEADER_SIZE for segment in paths.log.glob(f"*/*{SEGMENT_SUFFIX}")
-    )
+    is_logged = has_logged(paths)
     for part, path, is_required, loss in (
         ("directory", paths.directory, is_logged, "websites and keys are lost"),
         ("ledger", paths.ledger, is_loaded, "which records of the logs are stored is unknown"),
@@ -98,6 +96,13 @@ def check_sqlite_files(paths: DataDirPaths, *, external: Collection[Path]) -> It
             continue
         for error in integrity_errors(path):
             yield Issue(part, f"{path.name} is damaged: {error}")
+
+
+def has_logged(paths: DataDirPaths) -> bool:
+    """Return whether anything was ever logged or loaded."""
+    return _has_loaded(paths) or any(
+        segment.stat().st_size > HEADER_SIZE for segment in paths.log.glob(f"*/*{SEGMENT_SUFFIX}")
+    )
 
 
 def _has_loaded(paths: DataDirPaths) -> bool:

@@ -10,18 +10,27 @@ from typing import Final
 
 from msgspec import Struct
 
+from headrace.adapters.backup.check import has_logged
 from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked, published_runtime
 from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
 from headrace.adapters.engine.ipc.connections import EngineConnections
+from headrace.adapters.sqlite.idempotency import SqliteIdempotencyStore
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings
 from headrace.model.data_retention import Cutoffs, RetentionPolicy
 from headrace.model.tenancy import WebsiteId
-from headrace.wiring.data import locked_for_command, migrate_data_dir_if_idle, require_data
-from headrace.wiring.shared import open_configured_directory
+from headrace.wiring.data import (
+    data_dir_paths,
+    locked_for_command,
+    migrate_data_dir_if_idle,
+    require_data,
+)
+from headrace.wiring.shared import has_valkey, open_configured_directory
 
 _ENGINE_POLL_S: Final = 0.02
+_OWNER: Final = "command"
+"""Owns no claims: no worker has this name."""
 
 
 class EngineRuntime(Struct, frozen=True):
@@ -63,10 +72,22 @@ async def connect_engine(
     """Connect to the engine, which this process runs meanwhile where it must."""
     async with contextlib.AsyncExitStack() as stack:
         if runtime.is_own:
+            await _create_first_idempotency_keys(settings)
             await stack.enter_async_context(_own_engine(settings, runtime))
         engine = EngineConnections(runtime.directory / ENGINE_SOCKET)
         stack.push_async_callback(engine.close)
         yield engine
+
+
+async def _create_first_idempotency_keys(settings: Settings) -> None:
+    """Create the file of idempotency keys, as a first start does, where nothing was logged yet.
+
+    Without it, `headrace verify` would report the file as lost until a service has started.
+    """
+    paths = data_dir_paths(settings)
+    if not has_valkey(settings) and not has_logged(paths):
+        keys = SqliteIdempotencyStore.open(paths.idempotency, owner=_OWNER, clock=SystemClock())
+        await keys.close()
 
 
 def cutoffs_of(settings: Settings, website_id: WebsiteId) -> Cutoffs:
