@@ -1,8 +1,12 @@
 """The contract of sessions and sign-in codes, for SQLite and PostgreSQL."""
 
+import os
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
-from headrace.adapters.directory.sql_directory import SqlDirectory
+from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
 from headrace.base.clock import FixedClock
 from headrace.base.errors import OperatorError
 from headrace.model.tenancy import (
@@ -92,6 +96,27 @@ def test_revoking_a_key_revokes_its_sessions_alone(directory: SqlDirectory) -> N
     other, _ = begun(directory.sessions.begin_with_key(other_secret))
     directory.revoke_key(key.id)
     assert tuple(directory.tenancy().sessions.values()) == (other,)
+
+
+@pytest.mark.parametrize("end", ["revoke_key", "delete_organization"])
+def test_a_key_that_ends_while_its_session_begins_leaves_none(
+    location: str | Path, clock: FixedClock, end: str
+) -> None:
+    actions: list[Callable[[], None]] = []
+
+    def random_bytes(count: int) -> bytes:
+        while actions:
+            actions.pop()()
+        return os.urandom(count)
+
+    directory = open_directory(location, clock, randomness=random_bytes)
+    key, secret = directory.create_key(scopes=READ)
+    ends = {"revoke_key": key.id, "delete_organization": key.organization_id}
+    actions.append(lambda: getattr(directory, end)(ends[end]))
+    begun_session = directory.sessions.begin_with_key(secret)
+    sessions = directory.tenancy().sessions
+    directory.close()
+    assert (begun_session, sessions) == (None, {})
 
 
 def test_a_session_ends_once_and_an_unknown_one_does_nothing(

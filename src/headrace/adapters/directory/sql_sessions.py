@@ -99,8 +99,11 @@ class SqlSessions:
         with writing(self._database, self._author) as transaction:
             revoke_session(transaction.connection, session_id, self._clock.now_ms())
 
-    def _insert(self, rights: ApiKey, now_ms: int) -> tuple[ApiKey, str]:
-        """Insert a session with the rights of a key, or of a code, whose id is empty."""
+    def _insert(self, rights: ApiKey, now_ms: int) -> tuple[ApiKey, str] | None:
+        """Insert a session with the rights of a key, or of a code, whose id is empty.
+
+        None where the key was revoked or deleted since it was read: its sessions ended then.
+        """
         secret = new_session_secret(self._randomness)
         ends_ms = now_ms + SESSION_MS
         session = structs.replace(
@@ -115,6 +118,10 @@ class SqlSessions:
         )
         author = structs.replace(self._author, name=actor_name(session))
         with writing(self._database, author) as transaction:
+            if session.parent_id is not None:
+                parent = find_key(transaction.connection, rights.secret_hash)
+                if parent is None or parent.revoked_ms is not None:
+                    return None
             delete_ended_sessions(transaction.connection, now_ms)
             insert_row(transaction, API_KEYS, key_values(session))
             if session.parent_id is None:
