@@ -43,7 +43,13 @@ def _check_tracker_path(path: str) -> None:
         raise ValueError(f"{path!r} belongs to another file or endpoint of the service")
 
 
+def _check_data_dir(path: str) -> None:
+    if not path:  # an unset variable of a script; Path("") is the current directory
+        raise ValueError("expected the path of a directory")
+
+
 _RULES: Mapping[str, Callable[[Any], None]] = {
+    "data_dir": _check_data_dir,
     "tracker_path": _check_tracker_path,
     "trusted_proxies": _check_networks,
     "query_origins": _check_origins,

@@ -90,3 +90,18 @@ def test_path_that_is_none_or_is_taken_prevents_startup(path: str, reason: str) 
     assert str(rejected.value) == (
         f"HEADRACE_TRACKER_PATH={path} is not a valid setting: {path!r} {reason}"
     )
+
+
+@pytest.mark.parametrize(
+    ("overrides", "environment", "source"),
+    [({"data_dir": ""}, {}, "--data"), ({}, {"HEADRACE_DATA_DIR": ""}, "HEADRACE_DATA_DIR")],
+    ids=["option", "environment"],
+)
+def test_data_directory_is_not_the_current_one_by_an_empty_text(
+    overrides: dict[str, str], environment: dict[str, str], source: str
+) -> None:
+    with pytest.raises(OperatorError) as rejected:
+        load_settings(overrides, environment)
+    assert str(rejected.value) == (
+        f"{source}= is not a valid setting: expected the path of a directory"
+    )
