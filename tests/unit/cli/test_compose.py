@@ -274,6 +274,18 @@ def test_file_may_have_a_standard_query(tmp_path: Path) -> None:
     assert composed(file, limit=4, last_days=2) == {"types": ["pages"], "limit": 4, "lastDays": 2}
 
 
+def test_days_of_options_replace_those_of_a_file_given_in_the_other_way(tmp_path: Path) -> None:
+    days = {"startDate": "2025-01-01", "endDate": "2025-01-31"}
+    dates = written(tmp_path, {"query": COUNT_EVENTS, **days})
+    assert composed(dates, last_days=2) == {"query": COUNT_EVENTS, "lastDays": 2}
+    assert composed_to_save(dates, last_days=2) == {"query": COUNT_EVENTS, "lastDays": 2}
+    moving = written(tmp_path, {"query": COUNT_EVENTS, "lastDays": 30})
+    assert composed(moving, first="2025-01-01", last="2025-01-31") == {
+        "query": COUNT_EVENTS,
+        **days,
+    }
+
+
 def test_query_without_days_is_saved_with_days_that_move(tmp_path: Path) -> None:
     assert composed_to_save(table="events") == {"query": COUNT_EVENTS, "lastDays": 7}
     file = written(tmp_path, {"query": COUNT_EVENTS, "lastDays": 3})

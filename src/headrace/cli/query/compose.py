@@ -85,7 +85,17 @@ def compose_saved_query(source: str | None, options: QueryOptions) -> bytes:
 
 def _compose_body(source: str | None, options: QueryOptions) -> JsonObject:
     body = _from_options(options) if source is None else _from_file(source, options)
-    return body | _fields_beside_query(options)
+    fields = _fields_beside_query(options)
+    for name in _replaced_days(fields):
+        body.pop(name, None)
+    return body | fields
+
+
+def _replaced_days(fields: JsonObject) -> tuple[str, ...]:
+    """Return the fields of a file that options for the days replace: days are given in one way."""
+    if "lastDays" in fields:
+        return ("startDate", "endDate")
+    return ("lastDays",) if fields.keys() & {"startDate", "endDate"} else ()
 
 
 def encode_body(body: JsonObject) -> bytes:
