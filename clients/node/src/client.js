@@ -275,7 +275,8 @@ export class Headrace {
  */
 function folderOf(url) {
   try {
-    const { host, pathname } = new URL(url);
+    const { protocol, host, pathname } = new URL(url);
+    if (!/^https?:$/.test(protocol)) throw new TypeError(protocol); // localhost:8000 is a URL, too
     return `${host}${pathname}`.replace(/\/$/, "").replace(/[^\w.-]/g, "_");
   } catch {
     throw new HeadraceError(url ? `${url} is no address of a service` : "no address is given: set url or HEADRACE_URL");

@@ -126,6 +126,20 @@ test("the service is not called before its Retry-After, not even by flush", () =
     assert.deepEqual([headrace.stats().pending, headrace.stats().lastError], [1, "503 unavailable"]);
   }));
 
+for (const [what, answer, lastError] of /** @type {const} */ ([
+  ["a redirection", { status: 301, headers: { Location: "https://shop.example/" } }, "unexpected redirect"],
+  ["a page with the status 200", { status: 200, body: "Sign in" }, "200, but the answer is not from Headrace"],
+])) {
+  test(`${what} is named as the last error`, () =>
+    withService(async (world) => {
+      world.answers = () => answer;
+      const headrace = world.client();
+      headrace.track("signup");
+      assert.equal(await headrace.flush(100), false);
+      assert.deepEqual([headrace.stats().pending, headrace.stats().lastError], [1, lastError]);
+    }));
+}
+
 test("a flush without end waits without a warning", () =>
   withService(async (world) => {
     /** @type {Error[]} */
@@ -252,7 +266,9 @@ test("a query returns its rows, and its refusal is an error with code and pause"
 
 test("a client without address or credentials is refused", () => {
   assert.throws(() => new Headrace({ url: "", key: "hr_x" }), /no address is given/);
-  assert.throws(() => new Headrace({ url: "nowhere", key: "hr_x" }), /no address of a service/);
+  for (const url of ["nowhere", "localhost:8000", "ftp://shop.example"]) {
+    assert.throws(() => new Headrace({ url, key: "hr_x" }), /no address of a service/);
+  }
   assert.throws(() => new Headrace({ url: "http://127.0.0.1:1", key: "", website: "" }), /neither a key nor a website/);
 });
 

@@ -271,7 +271,8 @@ const reasonOf = ({ status, body }) => ({ status, code: String(body?.["code"] ??
 
 /** @param {Reply & {error: unknown}} reply */
 function describe({ status, body, error }) {
+  if (status >= 200 && status < 300) return `${status}, but the answer is not from Headrace`;
   if (status) return `${status} ${body?.["message"] ?? ""}`.trimEnd();
-  const cause = /** @type {{cause?: {code?: string}}} */ (error)?.cause?.code;
-  return cause ?? String(error);
+  const cause = /** @type {{cause?: {code?: string, message?: string}}} */ (error)?.cause;
+  return cause?.code ?? cause?.message ?? String(error);
 }
