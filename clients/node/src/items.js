@@ -1,6 +1,7 @@
 /** From arguments to the items that the service takes. Ids and times are made here, once. */
 
 import { randomUUID } from "node:crypto";
+import { types } from "node:util";
 
 /** @typedef {import("./outbox/record.js").Item} Item */
 /** @typedef {import("./outbox/record.js").Kind} Kind */
@@ -68,12 +69,28 @@ export function eventOf(name, properties, fields) {
  */
 export function reportOf(error, fields) {
   const described =
-    error instanceof Error
-      ? { message: error.message, errorType: error.name.slice(0, 128), stack: stackOf(error) }
+    isError(error)
+      ? { message: textOf(error.message), errorType: textOf(error.name).slice(0, 128), stack: stackOf(error) }
       : isReport(error)
         ? error
-        : { message: typeof error === "string" ? error : `Thrown: ${String(error)}` };
+        : { message: typeof error === "string" ? error : `Thrown: ${textOf(error)}` };
   return { path: "", ...described, ...fields };
+}
+
+/**
+ * Return whether a value is an error, also one of another realm (`node:vm`, Jest).
+ * @param {unknown} value
+ * @returns {value is Error}
+ */
+const isError = (value) => value instanceof Error || types.isNativeError(value);
+
+/** @param {unknown} value */
+function textOf(value) {
+  try {
+    return String(value);
+  } catch {
+    return Object.prototype.toString.call(value); // an object without a prototype has no text
+  }
 }
 
 /**
@@ -89,9 +106,9 @@ const isReport = (value) => typeof (/** @type {{message?: unknown} | null} */ (v
 function stackOf(error) {
   const stacks = [];
   const seen = new Set();
-  for (let cause = /** @type {unknown} */ (error); cause instanceof Error && !seen.has(cause); cause = cause.cause) {
+  for (let cause = /** @type {unknown} */ (error); isError(cause) && !seen.has(cause); cause = cause.cause) {
     seen.add(cause);
-    stacks.push(cause.stack ?? String(cause));
+    stacks.push(textOf(cause.stack ?? cause));
   }
   return stacks.join("\nCaused by: ");
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { runInNewContext } from "node:vm";
 import { Headrace, HeadraceError, OutboxFull, QueryFailed } from "../src/index.js";
 import { readRetryAfter } from "../src/sending/transport.js";
 import { judge } from "../src/sending/verdict.js";
@@ -248,6 +249,19 @@ test("whatever was thrown becomes an error report, with the stacks of its causes
     const items = received.flatMap(({ items }) => items);
     assert.deepEqual(items.map(({ message, level }) => [message, level]), [["outer", undefined], ["a text", undefined], ["Thrown: null", undefined], ["a report", "warning"]]);
     assert.match(items[0].stack, /^Error: outer\n[^]*\nCaused by: RangeError: inner\n/);
+  }));
+
+test("an error of another realm, and one whose fields are no texts, is reported", () =>
+  withService(async ({ client, received }) => {
+    const headrace = client();
+    const foreign = runInNewContext('new TypeError("foreign")');
+    for (const thrown of [foreign, Object.assign(new Error("numbered"), { name: 42 }), Object.create(null)]) headrace.errors(thrown);
+    await headrace.flush();
+    const items = received.flatMap(({ items }) => items);
+    assert.deepEqual(
+      items.map(({ message, errorType, stack }) => [message, errorType, typeof stack]),
+      [["foreign", "TypeError", "string"], ["numbered", "42", "string"], ["Thrown: [object Object]", undefined, "undefined"]],
+    );
   }));
 
 test("a query returns its rows, and its refusal is an error with code and pause", () =>
