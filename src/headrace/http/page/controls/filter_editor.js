@@ -1,6 +1,6 @@
 /** Chooses column, operator and value of one filter. */
 
-import { website } from "../app_state.js";
+import { page } from "../app_state.js";
 import { values } from "../api/queries.js";
 import { html } from "../html.js";
 import { columnWords, OPERATOR_WORDS } from "../state/filters.js";
@@ -73,8 +73,8 @@ function ValueEditor({ table, field, type, operator, value, onDone }) {
 
 /** The frequent values of a column, or any other. @param {{field: string, table: string, parse: (typed: string) => any, onChoose: (value: any) => void}} props */
 function ValueList({ field, table, parse, onChoose }) {
-  const id = website.value?.id ?? "";
-  const { value, isLoading, error } = useLoad(id && `values ${id} ${table} ${field}`, (signal) => values(id, { table, field, limit: 200 }, signal));
+  const id = page.value.website;
+  const { value, isLoading, error } = useLoad(`values ${id} ${table} ${field}`, (signal) => values(id, { table, field, limit: 200 }, signal));
   const known = new Map((value ?? []).map((one) => [String(one.value), one]));
   const options = [...known].map(([text, { count }]) => ({ value: text, label: field === "country" ? countryName(text) : text, hint: count.toLocaleString("en") }));
   return html`<${OptionList} label="values" isSearchable=${true} takesOther=${true} isLoading=${isLoading && error == null} options=${options}
