@@ -352,6 +352,36 @@ def test_view_breaks_no_policy_and_fits_a_phone(page: Page, path: str) -> None:
     assert page.until("document.querySelector('.failure') === null")
 
 
+@pytest.mark.parametrize("width", [390, 820, 1280])
+@pytest.mark.parametrize(
+    "title", ["Website", "Range of days", "Compare with", "Time zone", "Add a filter", "Colours"]
+)
+def test_a_panel_that_opens_is_within_the_window(page: Page, title: str, width: int) -> None:
+    page.open("/")
+    page.totals(VISITORS)
+    page.set_width(width)
+    page.settle()
+    page.click(f"[title='{title}']")
+    if title == "Add a filter":
+        page.click("[role=option]", "Event")
+        page.until("document.querySelectorAll('.panel [role=option] small').length > 4")
+    page.tab.run("requestAnimationFrame(() => requestAnimationFrame(() => arguments[0]()))")
+    left, right, is_above, cut = page.until(
+        "((panel) => [panel.getBoundingClientRect().left,"
+        " document.documentElement.clientWidth - panel.getBoundingClientRect().right,"
+        " panel.contains(document.elementFromPoint(panel.getBoundingClientRect().right - 4,"
+        " panel.getBoundingClientRect().top + 20)),"
+        " [...panel.querySelectorAll('li span')].filter((one) => one.textContent.length < 40"
+        " && one.scrollWidth > one.clientWidth).map((one) => one.textContent)])"
+        "(document.querySelector('.panel'))"
+    )
+    page.set_width(1280)
+
+    assert min(left, right) >= 0
+    assert is_above
+    assert cut == []
+
+
 @pytest.mark.parametrize("path", ["/", "errors"])
 def test_hostile_names_are_shown_as_text(page: Page, path: str) -> None:
     page.open(path)

@@ -3,6 +3,8 @@
 import { html } from "../html.js";
 import { useEffect, useRef, useState } from "../vendor/hooks.js";
 
+const EDGE_PX = 7;
+
 /**
  * @param {{label: any, title?: string, className?: string, panelClass?: string, shortcut?: string,
  *   align?: "start" | "end", openAtFirst?: boolean, children: (close: () => void) => any}} props
@@ -24,6 +26,13 @@ export function Popover({ label, title, className = "", panelClass = "", shortcu
     if (first instanceof HTMLElement) first.focus();
     return () => removeEventListener("pointerdown", onPointer);
   }, [isOpen]);
+  useEffect(() => {
+    const panel = root.current?.querySelector(".panel");
+    if (!isOpen || !(panel instanceof HTMLElement)) return undefined;
+    const observer = new ResizeObserver(() => keepInWindow(panel)); // what it holds may come later, or change
+    observer.observe(panel);
+    return () => observer.disconnect();
+  }, [isOpen]);
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Escape" || !isOpen) return;
     event.stopPropagation();
@@ -34,4 +43,12 @@ export function Popover({ label, title, className = "", panelClass = "", shortcu
       data-shortcut=${shortcut} onClick=${() => setOpen(!isOpen)}>${label}</button>
     ${isOpen && html`<div class=${`panel ${align} ${panelClass}`} role="dialog" aria-label=${title}>${children(close)}</div>`}
   </div>`;
+}
+
+/** Move a panel that would reach beyond the window. @param {HTMLElement} panel */
+function keepInWindow(panel) {
+  panel.style.translate = "";
+  const { left, right } = panel.getBoundingClientRect();
+  const beyond = Math.min(0, document.documentElement.clientWidth - EDGE_PX - right);
+  panel.style.translate = `${Math.max(EDGE_PX - left, beyond)}px`;
 }
