@@ -208,6 +208,26 @@ def test_filters_that_leave_nothing_are_named_as_the_reason(
     assert page.problems() == []
 
 
+def test_steps_of_a_funnel_by_long_paths_are_in_sight(page: Page) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    path = f"/{'long-name-' * 20}"
+    event = {"name": "screen_view", "path": path, "anonymousId": "v", "timestamp": yesterday_ms()}
+    sent = page.service.post(f"/track?website_id={own.website}", [event])
+    assert sent.status_code == 200, sent.text
+    steps: list[dict[str, str | list[str]]] = [
+        {"name": f"A step with a long name, the {number}th", "filters": []} for number in range(4)
+    ]
+    own.set_width(1280)
+    own.open("funnels", query=json.dumps({"steps": steps, "groupBy": "path"}))
+    own.settle()
+    hidden = own.until(
+        "((one) => one && [one.scrollWidth - one.clientWidth])(document.querySelector('.scroll'))"
+    )
+
+    assert hidden == [0]
+    assert own.until("document.querySelector('tbody th bdi').title") == path
+
+
 def test_error_groups_name_their_browsers(page: Page) -> None:
     page.open("errors")
     heads = page.until(

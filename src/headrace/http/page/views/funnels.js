@@ -89,9 +89,9 @@ function Groups({ rows, steps, group }) {
   const first = groups[0]?.[1] ?? [];
   const all = first.map((row, index) => ({ ...row, count: groups.reduce((total, [, own]) => total + own[index]?.["count"], 0), medianSeconds: null }));
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Steps of each group"><table class="data cohorts"><caption class="hidden">Share of each group that took the steps</caption>
-      <thead><tr><th scope="col">${columnWords(group)}</th>${first.map((row) => html`<th key=${row["step"]} scope="col" class="number"><bdi>${nameIn(steps, row)}</bdi></th>`)}</tr></thead>
+      <thead><tr><th scope="col">${columnWords(group)}</th>${first.map((row) => html`<th key=${row["step"]} scope="col" class="number"><bdi title=${nameIn(steps, row)}>${nameIn(steps, row)}</bdi></th>`)}</tr></thead>
       <tbody>${groups.length > 1 && html`<tr class="all"><th scope="row">All</th><${Shares} rows=${all} /></tr>`}
-        ${groups.slice(0, MAX_GROUPS).map(([value, own]) => html`<tr key=${String(value)}><th scope="row"><bdi>${valueName(group, value)}</bdi></th><${Shares} rows=${own} /></tr>`)}</tbody></table></div>
+        ${groups.slice(0, MAX_GROUPS).map(([value, own]) => html`<tr key=${String(value)}><th scope="row"><bdi title=${valueName(group, value)}>${valueName(group, value)}</bdi></th><${Shares} rows=${own} /></tr>`)}</tbody></table></div>
     ${groups.length > MAX_GROUPS && html`<p class="faint note">The ${MAX_GROUPS} groups that most began with, of ${exactNumber(groups.length)}.</p>`}`;
 }
 
