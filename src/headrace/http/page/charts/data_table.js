@@ -9,7 +9,7 @@ import { exactNumber } from "../state/format.js";
 export function DataTable({ columns, rows, caption, totals, isStacked = false }) {
   const highest = Object.fromEntries(columns.filter(({ hasBar }) => hasBar).map(({ key }) => [key, Math.max(0, ...rows.map((row) => Number(row[key]) || 0))]));
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}>
-    <table class=${`data ${isStacked ? "stacked" : ""}`}><caption class="hidden">${caption}</caption>
+    <table class=${`data ${isStacked ? "stacked" : ""} ${columns.length > 4 ? "many" : ""}`}><caption class="hidden">${caption}</caption>
       <thead><tr>${columns.map((column) => html`<th key=${column.key} scope="col" class=${classOf(column)}><bdi>${column.label}</bdi></th>`)}</tr></thead>
       <tbody>${rows.map((row, index) => html`<tr key=${index}>${columns.map((column) => html`<${Cell} key=${column.key} column=${column} row=${row} highest=${highest[column.key]} />`)}</tr>`)}</tbody>
       ${totals && html`<tfoot><tr>${columns.map((column, index) => html`<td key=${column.key} class=${classOf(column)} data-label=${column.label}>${column.isNumber ? (column.format ?? exactNumber)(totals[column.key], totals) : index === 0 ? "All rows" : ""}</td>`)}</tr></tfoot>`}
