@@ -439,6 +439,18 @@ def test_refused_word_is_corrected_by_its_button(page: Page) -> None:
     assert rows == [["/page-0", "12"], ["/page-1", "12"], ["/page-2", "12"]]
 
 
+def test_unknown_website_leads_to_the_list_of_websites(page: Page) -> None:
+    unknown = Page(page.tab, page.service, "web_unknown")
+    code = page.service.directory.sessions.create_code(scopes=frozenset({Scope.READ_DATA}))
+    page.tab.open(f"{page.service.url}/app/?website_id=web_unknown#code={code}")
+    said = unknown.until("document.querySelector('.failure')?.innerText")
+    unknown.click("button", "Sign out")
+    unknown.until("document.querySelector('.sign-in')")
+
+    assert "Website not found" in said
+    assert "Choose another one from the list of websites." in said
+
+
 def test_query_that_is_no_json_is_explained_once_beside_its_text(page: Page) -> None:
     page.open("explore", query="{bad")
     said = page.until(

@@ -42,7 +42,8 @@ export function explain(error) {
     503: "The service accepts events, but cannot answer just now.",
     504: "The query took longer than it may. Choose a shorter range or fewer groups.",
   })[error.status];
-  return { title: error.message, advice: advice ?? "" };
+  const other = error.code === "WEBSITE_NOT_FOUND" ? " Choose another one from the list of websites." : "";
+  return { title: error.message, advice: `${advice ?? ""}${other}` };
 }
 
 /** @param {unknown} error @param {number} seconds @param {(() => void) | undefined} onEnd */
