@@ -60,7 +60,7 @@ function Objects({ kind, noun, columns, fields, actions }) {
   return html`
     ${made?.["key"] && html`<section class="card secret" role="status"><strong>Copy this key now. It is shown this once.</strong><code>${made["key"]}</code></section>`}
     ${fields && html`<${NewObject} kind=${kind} noun=${noun} fields=${fields} onDone=${(/** @type {Row} */ row) => (setMade(row), onChanged())} />`}
-    <section class="card">${rows.length === 0 ? html`<${Empty} title=${`No ${noun} yet`} />` : html`<${DataTable} caption=${kind} rows=${rows} columns=${[...columns, { key: "actions", label: "Actions", format: cell }]} />`}</section>`;
+    <section class="card">${rows.length === 0 ? html`<${Empty} title=${`No ${noun} yet`} />` : html`<${DataTable} caption=${kind} isStacked=${kind === "keys"} rows=${rows} columns=${[...columns, { key: "actions", label: "Actions", format: cell }]} />`}</section>`;
 }
 
 /** What may be done to one object; what cannot be undone is asked twice. @param {{row: Row, actions: Action[], onDone: () => void}} props */
