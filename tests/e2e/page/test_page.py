@@ -483,6 +483,20 @@ def test_service_that_does_not_answer_is_explained_until_it_does(page: Page) -> 
     assert page.totals(VISITORS)["Sessions"] == "12"
 
 
+def test_view_that_could_not_be_loaded_is_loaded_by_another_try(page: Page) -> None:
+    page.open("/")
+    page.totals(VISITORS)
+    page.tab.command("Network.enable")
+    page.tab.command("Network.setBlockedURLs", urls=["*/views/retention.js"])
+    page.click("nav a", "Retention")
+    said = page.until("document.querySelector('.failure strong')?.textContent")
+    page.tab.command("Network.setBlockedURLs", urls=[])
+    page.click(".failure button", "Try again")
+
+    assert page.until("document.querySelector('.cohorts') !== null")
+    assert said == "The service did not send this view"
+
+
 def test_keys_go_everywhere(page: Page) -> None:
     page.open("/", **{"from": "2026-03-01", "to": "2026-03-07"})
     page.until("document.querySelector('.ranges')")

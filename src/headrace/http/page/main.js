@@ -1,7 +1,7 @@
 /** The page: who is signed in, and the view that the URL names. */
 
 import { amend, listen, page, session, website } from "./app_state.js";
-import { whenSignedOut } from "./api/client.js";
+import { ApiError, whenSignedOut } from "./api/client.js";
 import { fetchSession } from "./api/session.js";
 import { Empty, Failure } from "./controls/messages.js";
 import { settleZone } from "./controls/range_picker.js";
@@ -78,7 +78,8 @@ function Opened({ name, entry }) {
     if (Content) return;
     entry.load().then((component) => (loaded.set(name, component), setTurn(1)), setError);
   }, []);
-  if (error != null) return html`<${Failure} error=${error} />`;
+  // A browser may keep that an import failed, and an updated service has other files: the page is loaded again.
+  if (error != null) return html`<${Failure} error=${new ApiError("The service did not send this view", { status: 0 })} onRetry=${() => location.reload()} />`;
   if (!page.value.website) return html`<${Empty} title="No website yet">Make one with <code>headrace website create</code>, or choose another key.<//>`;
   return Content ? html`<${Content} />` : null;
 }
