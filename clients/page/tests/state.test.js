@@ -227,6 +227,19 @@ test("a line and its open end have the same length and meet in one point", () =>
   assert.deepEqual(splitOpen([1, 2], -1), { whole: [1, 2], open: [] });
 });
 
+test("the bucket that goes on is the one with the current time in the zone of the labels", () => {
+  const now = Date.parse("2026-11-25T23:30:00Z");
+  const open = (/** @type {string} */ granularity, /** @type {string[]} */ labels, zone = "UTC") => labels[dates.openBucket(labels, granularity, zone, now)];
+  assert.equal(open("daily", ["2026-11-24", "2026-11-25", "2026-11-26"]), "2026-11-25");
+  assert.equal(open("daily", ["2026-11-24", "2026-11-25", "2026-11-26"], "Europe/Berlin"), "2026-11-26");
+  assert.equal(open("daily", ["2026-11-23", "2026-11-24"]), undefined);
+  assert.equal(open("hourly", ["2026-11-25 22:00:00", "2026-11-25 23:00:00"]), "2026-11-25 23:00:00");
+  assert.equal(open("weekly", ["2026-11-16", "2026-11-23", "2026-11-30"]), "2026-11-23");
+  assert.equal(open("weekly", ["2026-11-09", "2026-11-16"]), undefined);
+  assert.equal(open("monthly", ["2026-10-01", "2026-11-01", "2026-12-01"]), "2026-11-01");
+  assert.equal(open("monthly", []), undefined);
+});
+
 test("a range touches at most so many buckets", () => {
   const bounds = { startDate: "2026-03-01", endDate: "2026-03-30" };
   assert.deepEqual(["hourly", "daily", "weekly", "monthly"].map((name) => dates.bucketCount(bounds, name)), [721, 30, 6, 3]);

@@ -11,6 +11,7 @@ from headrace.model.tenancy import Scope, WebsiteId
 from testing.browsers.marks import NEEDS_CHROMIUM
 from testing.browsers.page import HOSTILE_NAMES, Page, opened_page
 from testing.service import Json, Service, bearer
+from tests.e2e.page.oracle.drawn_chart import recorded_drawing
 
 pytestmark = [
     pytest.mark.browser,
@@ -206,6 +207,45 @@ def test_filters_that_leave_nothing_are_named_as_the_reason(
     assert said == title
     assert "emove a filter" in advice
     assert page.problems() == []
+
+
+@pytest.mark.parametrize("view", ["explore", "vitals", "errors"])
+def test_line_to_the_day_that_goes_on_is_dotted(page: Page, view: str) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    send_on_two_days(page.service, own.website)
+    query: Json = {
+        "query": {"table": "events", "selects": [{"field": "*", "aggregate": "count"}]},
+        "lastDays": 3,
+        "granularity": "daily",
+        "fill": True,
+    }
+    with recorded_drawing(own):
+        shown = json.dumps(query) if view == "explore" else ""
+        own.open(view, last="3", granularity="daily", query=shown)
+        own.settle()
+        if view == "errors":
+            own.until("(document.querySelector('.error-groups a').click(), true)")
+        lines = own.until(
+            "document.querySelector('.chart canvas').drawn.lines"
+            ".map(({dash, points}) => [dash, points.length])"
+        )
+
+    first_drawn = 2 if view != "vitals" else 1  # a day without a value is no point
+    assert lines == [[[], first_drawn], [[2, 4], 2]]
+    assert own.problems() == []
+
+
+def send_on_two_days(service: Service, website: str) -> None:
+    """Send an event, a vital and an error, yesterday and today."""
+    for timestamp_ms in (yesterday_ms(), int(datetime.now(UTC).timestamp() * 1000)):
+        one = {"path": "/", "anonymousId": "v", "timestamp": timestamp_ms}
+        for path, item in {
+            "/track": {"name": "screen_view", **one},
+            "/vitals": {"metricName": "LCP", "metricValue": 1000, **one},
+            "/errors": {"message": "broken", **one},
+        }.items():
+            sent = service.post(f"{path}?website_id={website}", [item])
+            assert sent.status_code == 200, sent.text
 
 
 def test_steps_of_a_funnel_by_long_paths_are_in_sight(page: Page) -> None:

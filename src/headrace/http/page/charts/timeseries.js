@@ -2,6 +2,7 @@
 
 import { theme } from "../app_state.js";
 import { html } from "../html.js";
+import { splitOpen } from "../state/rows.js";
 import { useEffect, useRef, useState } from "../vendor/hooks.js";
 
 /** @typedef {import("../vendor/uplot.js").default} Plot */
@@ -18,10 +19,10 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 
 /**
  * @param {{times: number[], series: Series[], label: string, names: (index: number) => string,
- *   format: (value: number | null) => string, axisFormat?: (value: number) => string, height?: number, isArea?: boolean, max?: number, limits?: Limit[]}} props
- *   `times` are epoch seconds, read as UTC.
+ *   format: (value: number | null) => string, axisFormat?: (value: number) => string, height?: number, isArea?: boolean, max?: number, limits?: Limit[], open?: number}} props
+ *   `times` are epoch seconds, read as UTC; `open` is the index of the bucket that goes on, -1 for none.
  */
-export function TimeSeries({ times, series, label, names, format, axisFormat, height = 260, isArea = true, max, limits = [] }) {
+export function TimeSeries({ times, series: lines, open = -1, label, names, format, axisFormat, height = 260, isArea = true, max, limits = [] }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [tip, setTip] = useState(/** @type {{index: number, left: number, width: number} | null} */ (null));
   const [scheme, setScheme] = useState(dark.matches);
@@ -30,6 +31,7 @@ export function TimeSeries({ times, series, label, names, format, axisFormat, he
     dark.addEventListener("change", onChange);
     return () => dark.removeEventListener("change", onChange);
   }, []);
+  const series = lines.flatMap((line) => (line.isPrevious ? [line] : withOpenEnd(line, open)));
   const content = JSON.stringify([times, series]);
   useEffect(() => {
     /** @type {Plot | undefined} */
@@ -64,6 +66,12 @@ export function TimeSeries({ times, series, label, names, format, axisFormat, he
         <i style=${{ background: `var(${colors[index]})` }}></i><bdi>${name}</bdi><span>${format(values[tip.index] ?? null)}</span></div>`)}
     </div>`}
   </figure>`;
+}
+
+/** A line, and its end that goes on where there is one. @param {Series} line @param {number} open @returns {Series[]} */
+function withOpenEnd(line, open) {
+  const { whole, open: end } = splitOpen(line.values, open);
+  return [{ ...line, values: whole }, ...(end.length ? [{ ...line, label: `${line.label} so far`, values: end, isOpen: true }] : [])];
 }
 
 /** Of a line and its open end, the one without a value is left out. @param {Series[]} series @param {number} index @param {number} at @param {boolean | undefined} isOpen */

@@ -34,6 +34,16 @@ export function hasBegun(label, timezone, now = Date.now()) {
   return label <= text.slice(0, label.length);
 }
 
+/**
+ * The index of the bucket that goes on, -1 where all are over. Labels are in the same zone.
+ * @param {string[]} labels @param {string} granularity @param {string} timezone @param {number} [now]
+ */
+export function openBucket(labels, granularity, timezone, now = Date.now()) {
+  const text = new Intl.DateTimeFormat("sv-SE", { timeZone: timezone, dateStyle: "short", timeStyle: "medium" }).format(now);
+  const shared = { hourly: 13, daily: 10, monthly: 7 }[granularity];
+  return labels.findLastIndex((label) => (shared ? label.slice(0, shared) === text.slice(0, shared) : label <= text && addDays(label, 7) > text.slice(0, 10)));
+}
+
 /** @param {Range} range @param {string} timezone @param {number} [now] @returns {Bounds} */
 export function boundsOf(range, timezone, now) {
   if ("from" in range) return { startDate: range.from, endDate: range.to };

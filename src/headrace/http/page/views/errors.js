@@ -10,7 +10,7 @@ import { useLoad } from "../controls/load.js";
 import { Empty, Failure, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { html } from "../html.js";
-import { bucketCount } from "../state/dates.js";
+import { bucketCount, openBucket } from "../state/dates.js";
 import { ago, bucketName, bucketTime, counted, datetime, exactNumber, shortNumber } from "../state/format.js";
 import { firstByValue, rowsByValue } from "../state/rows.js";
 import { useState } from "../vendor/hooks.js";
@@ -89,7 +89,7 @@ function Group({ column, id }) {
       <p class="faint">${counted(totals["errors"], "error", "errors")} · ${counted(totals["visitors"], "visitor", "visitors")} · ${counted(totals["sessions"], "session", "sessions")} · first ${datetime(totals["first"], timezone.value)} · last ${datetime(totals["last"], timezone.value)}</p></div>
       <${ChartOrTable} caption="Errors over time" head=${html`<h2>Over time</h2>`} rows=${points}
         columns=${[{ key: "date", label: "Date", format: (/** @type {string} */ date) => bucketName(date, granularity.value) }, { key: "errors", label: "Errors", isNumber: true, hasBar: true }]}
-        chart=${{ height: 160, times: points.map((row) => bucketTime(row["date"])), series: [{ label: "Errors", values: points.map((row) => row["errors"]), color: "--bad" }],
+        chart=${{ height: 160, open: openBucket(points.map((row) => row["date"]), granularity.value, timezone.value), times: points.map((row) => bucketTime(row["date"])), series: [{ label: "Errors", values: points.map((row) => row["errors"]), color: "--bad" }],
           names: (/** @type {number} */ index) => bucketName(points[index]?.["date"], granularity.value), format: exactNumber, axisFormat: shortNumber }} /></section>
     <div class="cards two">
       <div class="column">

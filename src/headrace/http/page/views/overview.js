@@ -11,11 +11,10 @@ import { forget, useLoad } from "../controls/load.js";
 import { Failure, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { html } from "../html.js";
-import { hasBegun, todayIn } from "../state/dates.js";
+import { hasBegun, openBucket, todayIn } from "../state/dates.js";
 import { fittingRange, isBeforeFirst, mayBeNew, withoutPrevious } from "../state/first_days.js";
 import { bucketName, bucketTime, countryName, datetime, duration, exactNumber, NOTHING, percent, referrerName, shortNumber } from "../state/format.js";
 import { DEFAULT_STATE } from "../state/page_state.js";
-import { splitOpen } from "../state/rows.js";
 import { breakdownQuery } from "../state/standard_types.js";
 import { useEffect, useRef, useState } from "../vendor/hooks.js";
 
@@ -141,24 +140,15 @@ function Chart({ rows, missing }) {
   const metric = /** @type {Metric} */ (METRICS[key]);
   const bucket = granularity.value;
   const hasPrevious = rows.some((row) => row["previous"]);
-  const { whole, open } = splitOpen(rows.map((row) => (hasBegun(row["date"], timezone.value) ? (row[key] ?? null) : null)), openBucket(rows));
-  const current = { label: metric.name, values: whole };
-  const unfinished = { label: `${metric.name} so far`, values: open, isOpen: true };
+  const current = { label: metric.name, values: rows.map((row) => (hasBegun(row["date"], timezone.value) ? (row[key] ?? null) : null)) };
   const previous = { label: "Before", values: rows.map((row) => row["previous"]?.[key] ?? null), isPrevious: true };
-  const series = [...(hasPrevious ? [previous] : []), current, ...(open.length ? [unfinished] : [])];
+  const series = [...(hasPrevious ? [previous] : []), current];
   const number = { isNumber: true, format: metric.exact };
   return html`<${ChartOrTable} caption=${`${metric.name} over time`}
     head=${html`<p class="legend"><span><i class="line"></i>${metric.name}</span>${hasPrevious && html`<span><i class="line dashed"></i>Before</span>`}${missing && html`<span>${missing}</span>`}</p>`}
     rows=${rows.map((row) => ({ date: row["date"], now: row[key], before: row["previous"]?.[key] }))}
     columns=${[{ key: "date", label: "Date", format: (/** @type {string} */ date) => bucketName(date, bucket) }, { key: "now", label: metric.name, hasBar: true, ...number }, ...(hasPrevious ? [{ key: "before", label: "Before", ...number }] : [])]}
-    chart=${{ times: rows.map((row) => bucketTime(row["date"])), series, max: key === "bounceRate" ? 1 : undefined, names: (/** @type {number} */ index) => bucketName(rows[index]?.["date"] ?? "", bucket), format: metric.exact, axisFormat: metric.shown }} />`;
-}
-
-/** The bucket that goes on, -1 where all are over. @param {Row[]} rows */
-function openBucket(rows) {
-  const begun = rows.filter((row) => hasBegun(row["date"], timezone.value)).length;
-  const isOver = begun < rows.length || bounds.value.endDate >= todayIn(timezone.value);
-  return isOver ? begun - 1 : -1;
+    chart=${{ times: rows.map((row) => bucketTime(row["date"])), series, open: openBucket(rows.map((row) => row["date"]), bucket, timezone.value), max: key === "bounceRate" ? 1 : undefined, names: (/** @type {number} */ index) => bucketName(rows[index]?.["date"] ?? "", bucket), format: metric.exact, axisFormat: metric.shown }} />`;
 }
 
 /** @param {{count: number}} props */

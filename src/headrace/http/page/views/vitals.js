@@ -9,6 +9,7 @@ import { useLoad } from "../controls/load.js";
 import { Empty, Failure, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { html } from "../html.js";
+import { openBucket } from "../state/dates.js";
 import { bucketName, bucketTime, exactNumber, percent, valueName } from "../state/format.js";
 import { ratingOf, RATING_WORDS, VITALS, vitalValue } from "../state/analyses/vitals.js";
 import { useState } from "../vendor/hooks.js";
@@ -74,7 +75,7 @@ function Details({ metric }) {
       ${series.error != null && html`<${Failure} error=${series.error} onRetry=${series.reload} />`}
       ${rows.length > 0 ? html`<${ChartOrTable} caption=${`${metric} at the 75th percentile over time`} head=${html`<h2>${metric} at p75, over time</h2>`} rows=${rows}
         columns=${[{ key: "date", label: "Date", format: (/** @type {string} */ date) => bucketName(date, granularity.value) }, { key: "p75", label: "p75", isNumber: true, format: rate }, { key: "samples", label: "Samples", isNumber: true, hasBar: true }]}
-        chart=${{ height: 220, isArea: false, limits: limitsOf(metric), times: rows.map((row) => bucketTime(row["date"])), series: [{ label: "p75", values: rows.map((row) => row["p75"]) }],
+        chart=${{ height: 220, isArea: false, limits: limitsOf(metric), open: openBucket(rows.map((row) => row["date"]), granularity.value, timezone.value), times: rows.map((row) => bucketTime(row["date"])), series: [{ label: "p75", values: rows.map((row) => row["p75"]) }],
           names: (/** @type {number} */ index) => `${bucketName(rows[index]?.["date"], granularity.value)} · ${exactNumber(rows[index]?.["samples"])} samples`, format: (/** @type {number} */ value) => vitalValue(metric, value) }} />` : html`<div class="chart-space">${series.error == null && html`<${Skeleton} lines=${5} />`}</div>`}
     </section>
     <section class="card answer"><header><div class="tabs" role="tablist">${Object.entries(DIMENSIONS).map(([column, words]) => html`<button key=${column} type="button" role="tab" aria-selected=${column === dimension} onClick=${() => setDimension(column)}>${words}</button>`)}</div>

@@ -4,6 +4,7 @@ import { DataTable, plain } from "../../charts/data_table.js";
 import { TimeSeries } from "../../charts/timeseries.js";
 import { Empty } from "../../controls/messages.js";
 import { html } from "../../html.js";
+import { openBucket } from "../../state/dates.js";
 import { bucketName, bucketTime, countryName, datetime, exactNumber, shortNumber, valueName, valueText } from "../../state/format.js";
 import { outputColumns, outputName } from "../../state/query_body.js";
 
@@ -52,7 +53,7 @@ function Line({ body, answer }) {
   return html`
     <div class="chart-head"><p class="legend">${series.map((one, index) => html`<span key=${one.label}><i class=${`line ${one.isPrevious ? "dashed" : one.color ? "tone-others" : `tone-${lineIndex(series, index)}`}`}></i><bdi>${one.label}</bdi></span>`)}
       ${dropped > 0 && html`<span class="faint">and ${dropped} more groups in the table</span>`}</p></div>
-    <${TimeSeries} label="Answer over time" height=${320} times=${dates.map(bucketTime)} series=${series} format=${exactNumber} axisFormat=${shortNumber}
+    <${TimeSeries} label="Answer over time" height=${320} times=${dates.map(bucketTime)} series=${series} open=${openBucket(dates, body.granularity ?? "daily", body.timezone ?? "UTC")} format=${exactNumber} axisFormat=${shortNumber}
       names=${(/** @type {number} */ index) => bucketName(dates[index] ?? "", body.granularity ?? "daily")} />`;
 }
 
