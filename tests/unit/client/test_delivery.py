@@ -379,6 +379,14 @@ def test_outbox_in_a_missing_directory_is_an_error(tmp_path: Path) -> None:
         unreachable(tmp_path / "missing" / "outbox.sqlite")
 
 
+def test_close_may_wait_without_a_limit(server: FakeHeadrace) -> None:
+    client = connected(server)
+    client.track("signup")
+
+    assert client.close(float("inf"))
+    assert server.event_names() == ["signup"]
+
+
 def test_closed_client_accepts_nothing(server: FakeHeadrace) -> None:
     client = connected(server)
     client.close()

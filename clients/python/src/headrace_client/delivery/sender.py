@@ -104,7 +104,7 @@ class Sender(ForkAware):
         self._hurry.set()
         self._arrived.set()
         if self._thread is not None:
-            self._thread.join(timeout_s)
+            self._thread.join(min(timeout_s, threading.TIMEOUT_MAX))
 
     def _start(self) -> None:
         # A signal handler may come here while its thread is in the lines below: the claim is one
