@@ -28,9 +28,14 @@ export function todayIn(timezone, now = Date.now()) {
   return new Intl.DateTimeFormat("sv-SE", { timeZone: timezone, dateStyle: "short" }).format(now);
 }
 
+/** The current time in the form of the labels of buckets. @param {string} timezone @param {number} now */
+function localTime(timezone, now) {
+  return new Intl.DateTimeFormat("sv-SE", { timeZone: timezone, dateStyle: "short", timeStyle: "medium" }).format(now);
+}
+
 /** Whether a bucket has begun; its label is in the same zone. @param {string} label @param {string} timezone @param {number} [now] */
 export function hasBegun(label, timezone, now = Date.now()) {
-  const text = new Intl.DateTimeFormat("sv-SE", { timeZone: timezone, dateStyle: "short", timeStyle: "medium" }).format(now);
+  const text = localTime(timezone, now);
   return label <= text.slice(0, label.length);
 }
 
@@ -39,7 +44,7 @@ export function hasBegun(label, timezone, now = Date.now()) {
  * @param {string[]} labels @param {string} granularity @param {string} timezone @param {number} [now]
  */
 export function openBucket(labels, granularity, timezone, now = Date.now()) {
-  const text = new Intl.DateTimeFormat("sv-SE", { timeZone: timezone, dateStyle: "short", timeStyle: "medium" }).format(now);
+  const text = localTime(timezone, now);
   const shared = { hourly: 13, daily: 10, monthly: 7 }[granularity];
   return labels.findLastIndex((label) => (shared ? label.slice(0, shared) === text.slice(0, shared) : label <= text && addDays(label, 7) > text.slice(0, 10)));
 }
