@@ -9,7 +9,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 const OUTPUT = new URL("../../src/headrace/http/tracker/", import.meta.url);
 const EXTRAS = "headrace-extras.js";
 /** Which short names are given first: as good for gzip as a search of some minutes could find. */
-const CORE_LETTERS = "eiaotBpnTjrZQvSuLGMOhmCyXEbWFINwdfgDKxPRzlsUHqVYJkAc";
+const CORE_LETTERS = "earnsqytBISRTHplvLJOhUFoZKYVkDQNdfxcgwXzWbiMPGECuAmj";
 /** The second file comes first, because the core names its hash. */
 const FILES = [
   { entry: "src/extras.ts", name: EXTRAS, maxGzipBytes: 4096 },

@@ -114,7 +114,7 @@ const nextBatch = (endpoint?: string): string[] => {
 };
 
 /** Return where items of an endpoint are sent. */
-export const urlOf = (endpoint: string): string => `${server}/${endpoint}?client_id=${website}`;
+export const urlOf = (endpoint: string): string => server + "/" + endpoint + "?client_id=" + website;
 
 /** Send a batch. A text has the type text/plain: no preflight. `keepalive` outlives the page.
  *

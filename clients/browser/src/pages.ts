@@ -24,6 +24,12 @@ export const address = (): string => {
   );
 };
 
+/** The page of another website that led here, without its query: own pages are no referrers, so a
+ * session has that of its first page, or none.
+ */
+const referrer = (): string =>
+  document.referrer.split(location.origin + "/")[0]!.split("?")[0]!;
+
 const measure = (): void => {
   const { scrollHeight, clientHeight, scrollTop } = document.documentElement;
   depth = Math.max(depth, (100 * (scrollTop + clientHeight)) / scrollHeight);
@@ -50,22 +56,21 @@ export const watchPages = (
     if (!document.hidden) visibleSince ||= performance.now();
   };
   const view = (properties?: Item): void => {
-    const referrer = current || document.referrer.split("?")[0];
-    current = address();
     depth = 0;
     show();
     measure();
     send("screen_view", properties, {
       title: document.title,
-      referrer,
+      referrer: current ? "" : referrer(),
       language: navigator.language,
       timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
       screen_resolution: screen.width + "x" + screen.height,
       viewport_size: innerWidth + "x" + innerHeight,
     });
+    current = address();
   };
   const changed = (): void => {
-    if (address() !== current) {
+    if (current !== address()) {
       exit();
       clearTimeout(pending);
       pending = setTimeout(view); // the new title is set after the navigation

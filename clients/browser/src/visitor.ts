@@ -27,7 +27,7 @@ const stored = (key: string, text?: string | number): string => {
 let profile = stored("did_profile");
 let anonymous = "";
 /** Store a new anonymous id. */
-const renew = (): string => stored("did", `anon_${uuid()}`);
+const renew = (): string => stored("did", "anon_" + uuid());
 if (options.visitor === "persistent") anonymous = stored("did") || renew();
 
 export const isOptedOut = (): boolean => !!stored(OPT_OUT);

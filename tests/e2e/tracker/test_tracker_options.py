@@ -19,10 +19,11 @@ from tests.e2e.tracker.pages import LOADED, SECOND_FILE_LOADED, gated_pages, run
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 FOLLOW_LINK = """
-const link = Object.assign(document.createElement("a"), { href: "/next?email=me" });
+const [href, done] = arguments;
+const link = Object.assign(document.createElement("a"), { href });
 document.body.append(link);
 setTimeout(() => link.click());
-arguments[0]();
+done();
 """
 CLOCK = """<script>
 const { now } = Date;
@@ -39,27 +40,70 @@ def until_events(service: Service, website: str, column: str, expected: dict[str
     )
 
 
-def test_address_and_referrer_keep_campaigns_and_click_ids_alone(
+def views(service: Service, website: str, *columns: str) -> list[tuple[str, ...]]:
+    """Return columns of all page views of a website, in no order."""
+    return [
+        tuple(row[column] for column in columns)
+        for row in service.rows(website, "events", ["event_name", *columns])
+        if row["event_name"] == "screen_view"
+    ]
+
+
+def test_address_keeps_campaigns_and_click_ids_alone(
     service: Service, website: str, tab: Tab
 ) -> None:
     with served_pages(head=snippet(service, website)) as origin:
         tab.open(f"{origin}/reset?token=secret&utm_source=news&q=me&gclid=g1&msclkid=m1#part")
         tab.run(LOADED)
-        tab.run(FOLLOW_LINK)
-        wait_until(
-            lambda: service.counts(website, "events", "path").get("/next", 0) > 0,
-            "the second view is stored",
-        )
+        tab.run(FOLLOW_LINK, "/next?email=me")
+        until_events(service, website, "path", {"/reset": 2, "/next": 1})
 
-    kept = f"{origin}/reset?utm_source=news&gclid=g1&msclkid=m1"
-    views = [
-        (row["url"], row["referrer"])
-        for row in service.rows(website, "events", ["event_name", "url", "referrer"])
-        if row["event_name"] == "screen_view"
+    assert sorted(views(service, website, "url")) == [
+        (f"{origin}/next",),
+        (f"{origin}/reset?utm_source=news&gclid=g1&msclkid=m1",),
     ]
-    assert sorted(map(str, views)) == sorted(
-        map(str, [(kept, ""), (f"{origin}/next", f"{origin}/reset")])
+
+
+def test_referrer_is_a_page_of_another_website_without_its_query(
+    service: Service, website: str, tab: Tab
+) -> None:
+    with (
+        served_pages(head='<meta name="referrer" content="unsafe-url">') as other,
+        served_pages(head=snippet(service, website)) as origin,
+    ):
+        tab.open(f"{other}/search?q=me&from={origin}/")
+        tab.run(FOLLOW_LINK, f"{origin}/landing")
+        until_events(service, website, "path", {"/landing": 1})
+        run(tab, "history.pushState(null, '', '/virtual')")
+        until_events(service, website, "path", {"/landing": 2, "/virtual": 1})
+        tab.run(FOLLOW_LINK, "/next")
+        until_events(service, website, "path", {"/landing": 2, "/virtual": 2, "/next": 1})
+
+    assert sorted(views(service, website, "path", "referrer")) == [
+        ("/landing", f"{other}/search"),
+        ("/next", ""),
+        ("/virtual", ""),
+    ]
+
+
+def test_session_that_no_other_website_led_to_has_no_referrer(
+    service: Service, website: str, tab: Tab
+) -> None:
+    with served_pages(head=snippet(service, website)) as origin:
+        tab.open(f"{origin}/")
+        tab.run(LOADED)
+        tab.run(FOLLOW_LINK, "/next")
+        until_events(service, website, "path", {"/": 2, "/next": 1})
+
+    answer = service.answer(
+        website,
+        {
+            "table": "sessions",
+            "selects": [{"field": "*", "aggregate": "count", "alias": "sessions"}],
+            "groupBy": ["entry_path", "exit_path", "referrer"],
+        },
     )
+    assert answer == [{"entry_path": "/", "exit_path": "/next", "referrer": "", "sessions": 1}]
 
 
 def test_errors_that_are_not_sent_are_counted_by_their_message(
