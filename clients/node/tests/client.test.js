@@ -59,7 +59,9 @@ for (const [failure, answer] of /** @type {[string, import("./service.js").Answe
   ["500", refusal(500, "INTERNAL")],
   ["401", refusal(401, "INVALID_API_KEY")],
   ["a connection that is cut", "reset"],
+  ["400 of something else on the way", { status: 400, body: "<html>" }],
   ["404 of something else on the way", { status: 404, body: "<html>" }],
+  ["415 of something else on the way", { status: 415, body: { message: "Unsupported" } }],
   ["200 of something else on the way", { status: 200, body: "<html>" }],
 ])) {
   test(`what was answered by ${failure} is sent again with the same ids`, () =>
@@ -293,16 +295,17 @@ test("Retry-After is seconds or a date, and at most an hour", () => {
 });
 
 test("every reply has one verdict", () => {
-  const verdict = (/** @type {number} */ count, /** @type {number} */ status, /** @type {any} */ body = { code: "X" }) => {
+  const verdict = (/** @type {number} */ count, /** @type {number} */ status, /** @type {any} */ body = { status: "error", code: "X" }) => {
     const { kind, indexes = undefined } = /** @type {any} */ (judge(count, { status, body, retryAfterMs: 0 }));
     return kind === "refuse" ? (indexes ? [...indexes] : "all") : kind;
   };
   assert.equal(verdict(2, 200, { status: "success" }), "accepted");
   assert.deepEqual([0, 200, 401, 408, 429, 500, 502, 503, 504].map((status) => verdict(2, status)), Array(9).fill("retry"));
-  assert.deepEqual([403, 404].map((status) => verdict(2, status, null)), ["retry", "retry"]);
+  assert.deepEqual([400, 403, 404, 415].map((status) => verdict(1, status, null)), Array(4).fill("retry"));
+  assert.deepEqual([400, 403, 404, 415].map((status) => verdict(1, status, { status: "error", message: "m" })), Array(4).fill("retry"));
   assert.deepEqual([400, 403, 404, 415].map((status) => verdict(2, status)), Array(4).fill("all"));
   assert.deepEqual([verdict(2, 413), verdict(1, 413)], ["split", "all"]);
-  const invalid = (/** @type {unknown} */ errors) => ({ code: "INVALID_BODY", errors });
+  const invalid = (/** @type {unknown} */ errors) => ({ status: "error", code: "INVALID_BODY", errors });
   assert.deepEqual(verdict(3, 400, invalid([{ index: 2 }, { index: 0 }, { index: 2 }, { index: 9 }, {}])), [2, 0]);
-  assert.deepEqual([verdict(3, 400, invalid(undefined)), verdict(1, 400, invalid([])), verdict(2, 400, null)], ["split", "all", "split"]);
+  assert.deepEqual([verdict(3, 400, invalid(undefined)), verdict(1, 400, invalid([]))], ["split", "all"]);
 });

@@ -101,7 +101,7 @@ def test_request_with_unknown_outcome_is_repeated_and_stored_once(
     assert stats[:3] == (0, 0, 2)
 
 
-@pytest.mark.parametrize("status", [401, 403, 404, 408, 429, 502, 503])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 415, 429, 502, 503])
 def test_other_failures_are_repeated(server: FakeHeadrace, status: int) -> None:
     server.reply_once(status, headers={"Retry-After": "0"})
     with connected(server) as client:

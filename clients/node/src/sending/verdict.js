@@ -18,44 +18,34 @@
 /** @type {Verdict} */ const SPLIT = { kind: "split" };
 /** @type {Verdict} */ const REFUSE_ALL = { kind: "refuse", indexes: null };
 
+const FINAL = new Set([400, 403, 404, 415]);
 const INVALID_ITEMS = "INVALID_BODY";
 
 /**
  * Judge the reply to a request with `count` items.
  *
- * A 2xx without the service's own body is an answer of something else on the way, and so is a 403
- * or 404 without its code: neither may cost an event. 401 is retried, because a key can be replaced.
+ * A 2xx without the service's own body is an answer of something else on the way, and so is a 400,
+ * 403, 404 or 415: neither may cost an event. 401 is retried, because a key can be replaced.
  * @param {number} count
  * @param {Reply} reply
  * @returns {Verdict}
  */
 export function judge(count, { status, body }) {
   if (status >= 200 && status < 300) return body?.["status"] === "success" ? ACCEPTED : RETRY;
-  const code = body?.["code"];
-  switch (status) {
-    case 400:
-      return code === undefined || code === INVALID_ITEMS ? judgeInvalid(count, body) : REFUSE_ALL;
-    case 403:
-    case 404:
-      return code === undefined ? RETRY : REFUSE_ALL;
-    case 413:
-      return count > 1 ? SPLIT : REFUSE_ALL;
-    case 415:
-      return REFUSE_ALL;
-    default:
-      return RETRY;
-  }
+  if (status === 413) return count > 1 ? SPLIT : REFUSE_ALL;
+  if (!FINAL.has(status) || body?.["status"] !== "error" || !body["code"]) return RETRY;
+  return status === 400 && body["code"] === INVALID_ITEMS ? judgeInvalid(count, body) : REFUSE_ALL;
 }
 
 /**
  * One invalid item refuses its whole batch; the reply names those it found, up to fifty faults.
  * @param {number} count
- * @param {Record<string, unknown> | null} body
+ * @param {Record<string, unknown>} body
  * @returns {Verdict}
  */
 function judgeInvalid(count, body) {
   if (count === 1) return REFUSE_ALL;
-  const faults = Array.isArray(body?.["errors"]) ? body["errors"] : [];
+  const faults = Array.isArray(body["errors"]) ? body["errors"] : [];
   const indexes = new Set(faults.map((fault) => fault?.index).filter((index) => Number.isInteger(index) && index >= 0 && index < count));
   return indexes.size ? { kind: "refuse", indexes } : SPLIT;
 }

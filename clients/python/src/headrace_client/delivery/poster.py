@@ -16,7 +16,6 @@ from headrace_client.items import Endpoint
 _GZIP_FROM_BYTES = 1024
 _GZIP_LEVEL = 1  # a third of the time of level 6, for 15 % more bytes of typical items
 _FINAL = frozenset({400, 403, 404, 415})
-_ALSO_OF_PROXIES = frozenset({403, 404})
 _TOO_LARGE = 413
 _UNAVAILABLE = 503
 _NEVER_SENT = (
@@ -134,9 +133,9 @@ def outcome_of(response: httpx.Response, count: int) -> Outcome:
     reason = f"{status} {reply.message or response.reason_phrase}".strip()
     if status == _TOO_LARGE:
         return TooLarge(reply.message or response.reason_phrase)
-    # A proxy answers 404 for a service that is being replaced, and a firewall 403 for what it takes
-    # for an attack; only the service's own is final.
-    if status in _FINAL and (status not in _ALSO_OF_PROXIES or reply.status == "error"):
+    # A proxy answers 404 for a service that is being replaced, 400 where it expects TLS, and a
+    # firewall 403 for what it takes for an attack; only the service's own is final.
+    if status in _FINAL and reply.status == "error" and reply.code:
         message = _join(reply.errors) or reply.message or reason
         return Refused(status, reply.code, message, _messages(reply.errors, count))
     if response.is_success:
