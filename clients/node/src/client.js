@@ -41,6 +41,8 @@ import { post } from "./sending/transport.js";
  * @typedef {{pending: number, bytes: number, sent: number, refused: number, damaged: number, lastError: string}} Stats
  */
 
+/** No other characters can be sent: each request would fail. */
+const KEY = /^[!-~]*$/;
 const MAX_OUTBOX_BYTES = 128 * 1024 * 1024;
 const SEGMENT_BYTES = 1024 * 1024;
 const SENDING = {
@@ -75,8 +77,8 @@ export class Headrace {
   constructor(options = {}) {
     const env = process.env;
     this.#service = {
-      url: (options.url ?? env["HEADRACE_URL"] ?? "").replace(/\/+$/, ""),
-      key: options.key ?? env["HEADRACE_API_KEY"] ?? "",
+      url: (options.url ?? env["HEADRACE_URL"] ?? "").trim().replace(/\/+$/, ""),
+      key: (options.key ?? env["HEADRACE_API_KEY"] ?? "").trim(),
       timeoutMs: options.timeoutMs ?? 20_000,
     };
     this.#website = options.website ?? env["HEADRACE_WEBSITE_ID"] ?? "";
@@ -84,6 +86,7 @@ export class Headrace {
     this.#onRefused = options.onRefused;
     const directory = join(options.directory ?? env["HEADRACE_OUTBOX"] ?? ".headrace-outbox", folderOf(this.#service.url));
     if (!this.#service.key && !this.#website) throw new HeadraceError("neither a key nor a website is given");
+    if (!KEY.test(this.#service.key)) throw new HeadraceError("the key has blanks or other characters that no key has");
     this.#outbox = new Outbox({
       directory,
       maxBytes: options.maxOutboxBytes ?? MAX_OUTBOX_BYTES,
@@ -275,8 +278,9 @@ export class Headrace {
  */
 function folderOf(url) {
   try {
-    const { protocol, host, pathname } = new URL(url);
+    const { protocol, host, pathname, username, password, search, hash } = new URL(url);
     if (!/^https?:$/.test(protocol)) throw new TypeError(protocol); // localhost:8000 is a URL, too
+    if (username || password || search || hash) throw new TypeError("no request can be made of it");
     return `${host}${pathname}`.replace(/\/$/, "").replace(/[^\w.-]/g, "_");
   } catch {
     throw new HeadraceError(url ? `${url} is no address of a service` : "no address is given: set url or HEADRACE_URL");

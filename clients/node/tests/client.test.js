@@ -282,11 +282,22 @@ test("a query returns its rows, and its refusal is an error with code and pause"
 
 test("a client without address or credentials is refused", () => {
   assert.throws(() => new Headrace({ url: "", key: "hr_x" }), /no address is given/);
-  for (const url of ["nowhere", "localhost:8000", "ftp://shop.example"]) {
+  for (const url of ["nowhere", "localhost:8000", "ftp://shop.example", "http://u:p@shop.example", "http://shop.example?a=b", "http://shop.example/#a"]) {
     assert.throws(() => new Headrace({ url, key: "hr_x" }), /no address of a service/);
   }
   assert.throws(() => new Headrace({ url: "http://127.0.0.1:1", key: "", website: "" }), /neither a key nor a website/);
+  for (const key of ["hr_ä", "hr_a\nb", "hr_a b"]) {
+    assert.throws(() => new Headrace({ url: "http://127.0.0.1:1", key }), /characters that no key has/);
+  }
 });
+
+test("blanks around the address and the key do not matter", () =>
+  withService(async (world) => {
+    const headrace = world.client({ url: ` ${world.url}/ `, key: "hr_test\n" });
+    headrace.track("signup");
+    assert.equal(await headrace.flush(), true);
+    assert.deepEqual(world.received.map(({ path, headers }) => [path, headers.authorization]), [["/track?website_id=web_1", "Bearer hr_test"]]);
+  }));
 
 test("Retry-After is seconds or a date, and at most an hour", () => {
   const now = Date.parse("2026-01-01T00:00:00Z");

@@ -10,6 +10,9 @@ import httpx
 from headrace_client.delivery.outbox import RefusedItem
 
 
+_MAX_PORT = 65535
+
+
 class ClientOptions(TypedDict, total=False):
     """Optional arguments of a client; `Headrace` describes them."""
 
@@ -44,11 +47,27 @@ class Stats(NamedTuple):
 
 def check_arguments(url: str, key: str | None, website_id: str | None, synchronous: str) -> None:
     """Raise `ValueError` for arguments with which no item could be sent."""
-    if not url.startswith(("http://", "https://")):
+    if not url.lower().startswith(("http://", "https://")):
         raise ValueError(f"{url!r} is no address of a service: it begins with http:// or https://")
+    _check_address(url, key)
     if key is not None and not key:
         raise ValueError("the key is empty")
+    if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
+        raise ValueError("the key has blanks or other characters that no key has")
     if key is None and website_id is None:
         raise ValueError("a key or a website_id is required")
     if synchronous not in {"normal", "full"}:
         raise ValueError(f'synchronous is {synchronous!r}: it can be "normal" or "full"')
+
+
+def _check_address(url: str, key: str | None) -> None:
+    try:
+        address = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise ValueError(f"{url!r} is no address of a service: {error}") from error
+    if not address.host or (address.port or 0) > _MAX_PORT:
+        raise ValueError(f"{url!r} is no address of a service: it has no host, or no valid port")
+    if address.query or address.fragment:
+        raise ValueError(f"{url!r} is no address of a service: it has a query or a fragment")
+    if address.userinfo and key is not None:  # httpx would send them in place of the key
+        raise ValueError("the address has a user name or password, and there is a key, too")
