@@ -75,18 +75,37 @@ def test_exception_of_a_record_gives_stack_type_and_line(
     assert server.items("/errors")[0]["stack"].endswith("ValueError: broken\n")
 
 
-def test_what_the_client_logs_is_not_reported(client: Headrace, server: FakeHeadrace) -> None:
+@pytest.fixture
+def everything(client: Headrace) -> Iterator[None]:
+    """Report the records of all loggers and levels."""
     root, handler = logging.getLogger(), HeadraceHandler(client, logging.DEBUG)
     level = root.level
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
-    try:
-        server.reply_once(500)
-        client.track("a")
-        assert client.flush()
-    finally:
-        root.setLevel(level)
-        root.removeHandler(handler)
+    yield
+    root.setLevel(level)
+    root.removeHandler(handler)
+
+
+@pytest.mark.parametrize("names_threads", [True, False], ids=["named threads", "unnamed threads"])
+@pytest.mark.usefixtures("everything")
+def test_what_the_client_logs_is_not_reported(
+    client: Headrace,
+    server: FakeHeadrace,
+    monkeypatch: pytest.MonkeyPatch,
+    names_threads: bool,
+) -> None:
+    monkeypatch.setattr(logging, "logThreads", names_threads)
+    server.reply_once(500)
+    client.track("a")
+    assert client.flush()
+
+    assert reported(client, server, "message") == []
+
+
+@pytest.mark.usefixtures("everything")
+def test_what_a_query_logs_is_not_reported(client: Headrace, server: FakeHeadrace) -> None:
+    client.query({}, website_id="web_1")
 
     assert reported(client, server, "message") == []
 

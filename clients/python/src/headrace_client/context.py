@@ -1,4 +1,4 @@
-"""Fields that every item gets while a block runs, such as the visitor of a web request."""
+"""What is known while a block runs: fields of its items, and that the client itself runs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,27 @@ from contextvars import ContextVar
 
 _FIELDS: ContextVar[Mapping[str, object]] = ContextVar("headrace_fields")
 _NO_FIELDS: Mapping[str, object] = {}
+_IS_OWN: ContextVar[bool] = ContextVar("headrace_is_own", default=False)
 
 
 def current_fields() -> Mapping[str, object]:
     """Return the fields of the innermost `with_fields` block, with those of the blocks around."""
     return _FIELDS.get(_NO_FIELDS)
+
+
+def is_own_work() -> bool:
+    """Return whether the client itself runs, such as a request of its own."""
+    return _IS_OWN.get()
+
+
+@contextmanager
+def own_work() -> Generator[None]:
+    """Mark what runs within the block as the client's: what it logs is not reported."""
+    token = _IS_OWN.set(True)
+    try:
+        yield
+    finally:
+        _IS_OWN.reset(token)
 
 
 @contextmanager

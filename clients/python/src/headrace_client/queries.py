@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import msgspec
 
+from headrace_client.context import own_work
 from headrace_client.delivery.backoff import retry_after_s
 from headrace_client.delivery.forks import ForkAware, prepare_for_forks
 from headrace_client.errors import QueryRefused, QueryUnavailable
@@ -62,12 +63,13 @@ class QueryClient(ForkAware):
                 self._http = self._make_http_client()
             http = self._http
         try:
-            response = http.post(
-                self._url + request.path,
-                params={"website_id": request.website},
-                headers=query_headers(self._key, accept),
-                content=request.body,
-            )
+            with own_work():
+                response = http.post(
+                    self._url + request.path,
+                    params={"website_id": request.website},
+                    headers=query_headers(self._key, accept),
+                    content=request.body,
+                )
         except httpx.HTTPError as error:
             raise QueryUnavailable(f"no response: {error}") from error
         return read_response(response)

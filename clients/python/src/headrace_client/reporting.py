@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from headrace_client.client import Headrace
+from headrace_client.context import is_own_work
 from headrace_client.delivery.sender import THREAD_NAME
 from headrace_client.errors import HeadraceClientError
 from headrace_client.items import ErrorFields, exception_fields
@@ -36,7 +37,10 @@ class HeadraceHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Report a record. A full outbox is handled as logging handles errors of a handler."""
-        if record.name.startswith("headrace_client") or record.threadName == THREAD_NAME:
+        # The name of the thread is for records that a queue brings to another thread.
+        if is_own_work() or record.threadName == THREAD_NAME:
+            return
+        if record.name.partition(".")[0] == "headrace_client":
             return
         try:
             self._client.errors(record.getMessage(), **_record_fields(record))

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from headrace_client.context import own_work
 from headrace_client.delivery.backoff import Backoff
 from headrace_client.delivery.forks import ForkAware, prepare_for_forks
 from headrace_client.delivery.in_flight import InFlight, now_ms
@@ -120,10 +121,11 @@ class Sender(ForkAware):
             self._thread = thread
 
     def _run(self) -> None:
-        while not self._stopping.is_set():
-            self._step()
-        self._poster.close()
-        self._lock.release()
+        with own_work():
+            while not self._stopping.is_set():
+                self._step()
+            self._poster.close()
+            self._lock.release()
 
     def _step(self) -> None:
         try:
