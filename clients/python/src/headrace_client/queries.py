@@ -49,7 +49,7 @@ class QueryClient(ForkAware):
     def run(self, request: QueryRequest) -> Result:
         """Return the rows of a query. Raises `QueryFailed`."""
         reply = decode_reply(self.fetch(request, JSON), list)
-        return Result(reply, lambda: self.fetch(request, ARROW))
+        return Result(reply, ArrowRequest(lambda: self.fetch(request, ARROW)))
 
     def run_all(self, request: QueryRequest) -> Mapping[str, Any]:
         """Return the results of standard queries by type. Raises `QueryFailed`."""
@@ -88,25 +88,44 @@ def query_headers(key: str | None, accept: str) -> dict[str, str]:
     return headers if key is None else {**headers, "Authorization": f"Bearer {key}"}
 
 
+class ArrowRequest:
+    """The request for the Arrow of a result. A pickle has none: connections cannot be pickled."""
+
+    def __init__(self, fetch: Callable[[], bytes] | None = None) -> None:
+        self._fetch = fetch
+
+    def send(self) -> bytes:
+        """Return the Arrow stream. Raises `QueryFailed`."""
+        if self._fetch is None:
+            raise QueryRefused("the result was pickled before its Arrow stream was fetched")
+        return self._fetch()
+
+    def __reduce__(self) -> tuple[type[ArrowRequest], tuple[()]]:
+        return ArrowRequest, ()
+
+    def __deepcopy__(self, _: object) -> ArrowRequest:
+        return self
+
+
 class Result(list[Row]):
     """The rows of a result, as a list of dicts. `meta` is what the service says about them.
 
     The conversions fetch the same query as Arrow, which has the types of the columns; without new
-    events the service answers it from its cache.
+    events the service answers it from its cache. A pickle has the Arrow if it was fetched before.
     """
 
-    def __init__(self, reply: Mapping[str, Any], fetch_arrow: Callable[[], bytes]) -> None:
+    def __init__(self, reply: Mapping[str, Any], arrow_request: ArrowRequest) -> None:
         super().__init__(reply["data"])
         self.meta: Mapping[str, Any] = reply.get("meta", {})
         self.totals: Row | None = reply.get("totals")
         self.others: list[Row] | None = reply.get("others")
-        self._fetch_arrow = fetch_arrow
+        self._arrow_request = arrow_request
         self._arrow: bytes | None = None
 
     def arrow_stream(self) -> bytes:
         """Return the result as an Arrow stream, which any Arrow library reads."""
         if self._arrow is None:
-            self._arrow = self._fetch_arrow()
+            self._arrow = self._arrow_request.send()
         return self._arrow
 
     def to_arrow(self) -> ArrowTable:

@@ -1,0 +1,59 @@
+"""What the results of queries can be used for."""
+
+import copy
+import pickle
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from headrace_client import Headrace, QueryRefused, Result
+from headrace_client.queries import ArrowRequest
+from headrace_client.testing import FakeHeadrace
+
+REPLY = {"data": [{"n": 3}], "meta": {"rowCount": 1}, "totals": {"n": 3}}
+
+
+@pytest.fixture
+def server() -> Iterator[FakeHeadrace]:
+    with FakeHeadrace() as fake:
+        yield fake
+
+
+@pytest.fixture
+def client(server: FakeHeadrace) -> Iterator[Headrace]:
+    with Headrace(server.url, "key", outbox=None, website_id="web_1") as one:
+        yield one
+
+
+def result() -> Result:
+    return Result(REPLY, ArrowRequest(lambda: b"arrow"))
+
+
+def pickled(one: Result) -> Result:
+    restored: Result = pickle.loads(pickle.dumps(one))  # noqa: S301 - made here
+    return restored
+
+
+def test_pickled_result_has_its_rows_and_what_the_service_says_about_them(
+    client: Headrace, server: FakeHeadrace
+) -> None:
+    server.answer_queries([{"n": 3}])
+    found = client.query({})
+
+    restored = pickled(found)
+
+    assert (restored, restored.meta, restored.totals) == (found, found.meta, found.totals)
+
+
+def test_pickled_result_has_the_arrow_stream_that_was_fetched_before() -> None:
+    fetched = result()
+    fetched.arrow_stream()
+
+    assert pickled(fetched).arrow_stream() == b"arrow"
+    with pytest.raises(QueryRefused, match="was pickled before its Arrow stream was fetched"):
+        pickled(result()).arrow_stream()
+
+
+@pytest.mark.parametrize("make_copy", [copy.copy, copy.deepcopy])
+def test_copied_result_can_fetch_its_arrow_stream(make_copy: Callable[[Result], Result]) -> None:
+    assert make_copy(result()).arrow_stream() == b"arrow"
