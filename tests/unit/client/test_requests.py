@@ -16,6 +16,9 @@ import pytest
 from headrace_client import Headrace
 from headrace_client.delivery.backoff import Backoff, retry_after_s
 from headrace_client.delivery.database import Database
+from headrace_client.delivery.in_flight import InFlight
+from headrace_client.delivery.poster import Failed, ItemPoster
+from headrace_client.items import Endpoint
 from headrace_client.testing import FakeHeadrace
 
 SUCCESS = {"status": "success", "type": "custom_event", "count": 1}
@@ -92,6 +95,28 @@ def test_request_without_a_key_names_the_website_in_its_items() -> None:
 )
 def test_retry_after_is_a_number_or_a_date(value: str | None, seconds: float | None) -> None:
     assert retry_after_s(value, now=NOW) == seconds
+
+
+def endless_body() -> Iterator[bytes]:
+    while True:
+        yield b" " * 1024
+
+
+@pytest.mark.parametrize("body_timeout_s", [0.0, 600.0], ids=["slow", "large"])
+def test_response_that_does_not_end_leaves_the_outcome_unknown(body_timeout_s: float) -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=endless_body()))
+    poster = ItemPoster(
+        "https://events.example",
+        "key",
+        make_http_client=lambda: httpx.Client(transport=transport),
+        body_timeout_s=body_timeout_s,
+    )
+    in_flight = InFlight(Endpoint.TRACK, "", (1,), (b"{}",), since_ms=0, is_repeat=False)
+
+    outcome = poster.post(in_flight)
+    poster.close()
+
+    assert outcome == Failed("ReadTimeout: the response does not end", is_unknown=True)
 
 
 def test_pauses_double_up_to_a_minute_and_are_spread() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ _GZIP_LEVEL = 1  # a third of the time of level 6, for 15 % more bytes of typica
 _FINAL = frozenset({400, 403, 404, 415})
 _TOO_LARGE = 413
 _UNAVAILABLE = 503
+_MAX_RESPONSE_BYTES = 1024 * 1024  # an error document of the service has a few KiB
 _NEVER_SENT = (
     httpx.ConnectError,
     httpx.ConnectTimeout,
@@ -81,13 +83,19 @@ class ItemPoster:
     """Posts items. Belongs to one thread."""
 
     def __init__(
-        self, url: str, key: str | None, *, make_http_client: Callable[[], httpx.Client]
+        self,
+        url: str,
+        key: str | None,
+        *,
+        make_http_client: Callable[[], httpx.Client],
+        body_timeout_s: float = 30.0,
     ) -> None:
         self._url = url
         self._headers = {"Content-Type": "application/json"}
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key}"
         self._make_http_client = make_http_client
+        self._body_timeout_s = body_timeout_s
         self._http: httpx.Client | None = None
 
     def post(self, in_flight: InFlight) -> Outcome:
@@ -96,14 +104,24 @@ class ItemPoster:
         try:
             if self._http is None:
                 self._http = self._make_http_client()
-            response = self._http.post(
-                self._url + in_flight.endpoint.value, content=body, headers=headers
-            )
+            url = self._url + in_flight.endpoint.value
+            with self._http.stream("POST", url, content=body, headers=headers) as response:
+                content = self._read(response)
         except _NEVER_SENT as error:
             return Failed(_describe(error), is_unknown=False)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             return Failed(_describe(error), is_unknown=True)
-        return outcome_of(response, len(in_flight.ids))
+        return outcome_of(response, content, len(in_flight.ids))
+
+    def _read(self, response: httpx.Response) -> bytes:
+        """Return the body. httpx limits the time between two of its parts, not that of all."""
+        content = b""
+        deadline = time.monotonic() + self._body_timeout_s
+        for part in response.iter_bytes():
+            content += part
+            if len(content) > _MAX_RESPONSE_BYTES or time.monotonic() >= deadline:
+                raise httpx.ReadTimeout("the response does not end")
+        return content
 
     def _encode(self, in_flight: InFlight) -> tuple[bytes, dict[str, str]]:
         body = b",".join(in_flight.bodies)
@@ -124,10 +142,10 @@ class ItemPoster:
         self._http = None
 
 
-def outcome_of(response: httpx.Response, count: int) -> Outcome:
-    """Return what a response means for the `count` items of its request."""
+def outcome_of(response: httpx.Response, content: bytes, count: int) -> Outcome:
+    """Return what a response with a body means for the `count` items of its request."""
     status = response.status_code
-    reply = _decode(response.content)
+    reply = _decode(content)
     if response.is_success and reply.status == "success":
         return Stored()
     reason = f"{status} {reply.message or response.reason_phrase}".strip()
