@@ -18,6 +18,7 @@ import { post } from "./sending/transport.js";
 /** @typedef {import("./items.js").Identification} Identification */
 /** @typedef {import("./outbox/record.js").Item} Item */
 /** @typedef {import("./sending/refusals.js").Reason} Reason */
+/** @typedef {import("./sending/refusals.js").Refused} Refused */
 
 /**
  * @typedef {object} Options
@@ -98,7 +99,7 @@ export class Headrace {
         outbox: this.#outbox,
         refusals: new Refusals(directory),
         post: (path, json) => this.#post(path, json),
-        onRefused: (items, reason) => this.#reportRefused(items, reason),
+        onRefused: (refused) => this.#reportRefused(refused),
         onProblem: (problem) => void (this.#lastError = problem),
       },
       { ...SENDING, lingerMs: options.lingerMs ?? 250 },
@@ -226,32 +227,40 @@ export class Headrace {
     this.#abort = new AbortController();
     const reply = await post(this.#service, path, json, this.#abort);
     if (reply.body?.["status"] === "success") this.#lastError = "";
-    if (reply.status === 401) this.#warn(reply.status, "the key is refused; events wait in the outbox");
+    if (reply.status === 401) this.#warn(reply.status, "", "the key is refused; events wait in the outbox");
     return reply;
   }
 
-  /**
-   * @param {Item[]} items
-   * @param {Reason} reason
-   */
-  #reportRefused(items, reason) {
+  /** @param {Refused[]} refused */
+  #reportRefused(refused) {
+    const [{ reason }] = /** @type {[Refused]} */ (refused);
     this.#lastError = `${reason.status} ${reason.message}`;
-    this.#warn(reason.status, `items are refused: ${reason.message || reason.code}; refused.ndjson has them`);
+    this.#warn(reason.status, reason.code, `items are refused: ${reason.message || reason.code}; refused.ndjson has them`);
+    for (const one of refused) void this.#callOnRefused(one);
+  }
+
+  /**
+   * Nothing that the program does with a refused item ends the sender, nor the program.
+   * @param {Refused} refused
+   */
+  async #callOnRefused({ item, reason }) {
     try {
-      if (this.#onRefused) for (const { json } of items) this.#onRefused(JSON.parse(json), reason);
+      await this.#onRefused?.(JSON.parse(item.json), reason);
     } catch (error) {
       process.emitWarning(`onRefused failed: ${error}`, "HeadraceWarning");
     }
   }
 
   /**
-   * Warn once of each problem that needs somebody.
+   * Warn once of each kind of problem that needs somebody.
    * @param {number} status
+   * @param {string} code
    * @param {string} problem
    */
-  #warn(status, problem) {
-    if (this.#warned.has(problem)) return;
-    this.#warned.add(problem);
+  #warn(status, code, problem) {
+    const kind = `${status} ${code}`;
+    if (this.#warned.has(kind)) return;
+    this.#warned.add(kind);
     process.emitWarning(`${status}: ${problem}`, "HeadraceWarning");
   }
 

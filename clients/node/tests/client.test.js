@@ -80,22 +80,41 @@ test("what is refused for good is kept in a file, and what is beside it is sent"
   withService(async (world) => {
     world.answers = ({ items }) => {
       const index = items.findIndex(({ name }) => name === "bad");
-      return index < 0 ? undefined : refusal(400, "INVALID_BODY", { errors: [{ index, field: "name", message: "Bad" }] });
+      return index < 0 ? undefined : refusal(400, "INVALID_BODY", { errors: ["name", "path"].map((field) => ({ index, field, message: "Bad" })) });
     };
     /** @type {unknown[]} */
     const told = [];
-    const headrace = world.client({ onRefused: (item, reason) => told.push([item["name"], reason.status, reason.code]) });
+    const headrace = world.client({ onRefused: (item, reason) => told.push([item["name"], reason.status, reason.code, reason.message]) });
     headrace.trackMany(["one", "bad", "two", "bad", "three"].map((name) => ({ name })));
     assert.equal(await headrace.flush(), true);
     assert.deepEqual(names(world.received.slice(-1)), ["one", "two", "three"]);
     assert.deepEqual([headrace.stats().sent, headrace.stats().refused], [3, 2]);
-    assert.deepEqual(told, Array(2).fill(["bad", 400, "INVALID_BODY"]));
+    assert.deepEqual(told, Array(2).fill(["bad", 400, "INVALID_BODY", "name: Bad; path: Bad"]));
     const [folder] = readdirSync(world.directory);
     const lines = readFileSync(join(world.directory, String(folder), "refused.ndjson"), "utf8").trim().split("\n").map((line) => JSON.parse(line));
     assert.deepEqual(
       lines.map(({ status, code, message, kind, website, item }) => [status, code, message, kind, website, item.name]),
-      Array(2).fill([400, "INVALID_BODY", "invalid_body", "track", "web_1", "bad"]),
+      Array(2).fill([400, "INVALID_BODY", "name: Bad; path: Bad", "track", "web_1", "bad"]),
     );
+  }));
+
+test("a function for refused items that fails keeps no other item from it", () =>
+  withService(async (world) => {
+    world.answers = () => refusal(403, "SCOPE_MISMATCH");
+    /** @type {unknown[]} */
+    const told = [];
+    const fail = (/** @type {Record<string, unknown>} */ item) => {
+      told.push(item["name"]);
+      throw new Error("in the function");
+    };
+    const later = async (/** @type {Record<string, unknown>} */ item) => fail(item); // a rejection that nobody handles would end the program
+    for (const onRefused of [fail, later]) {
+      const headrace = world.client({ onRefused });
+      headrace.trackMany([{ name: "one" }, { name: "two" }]);
+      assert.equal(await headrace.flush(), true);
+      await headrace.close();
+    }
+    assert.deepEqual(told, ["one", "two", "one", "two"]);
   }));
 
 test("one website without rights does not cost the items of another", () =>
@@ -307,8 +326,8 @@ test("Retry-After is seconds or a date, and at most an hour", () => {
 
 test("every reply has one verdict", () => {
   const verdict = (/** @type {number} */ count, /** @type {number} */ status, /** @type {any} */ body = { status: "error", code: "X" }) => {
-    const { kind, indexes = undefined } = /** @type {any} */ (judge(count, { status, body, retryAfterMs: 0 }));
-    return kind === "refuse" ? (indexes ? [...indexes] : "all") : kind;
+    const { kind, messages = undefined } = /** @type {any} */ (judge(count, { status, body, retryAfterMs: 0 }));
+    return kind === "refuse" ? (messages ? [...messages.keys()] : "all") : kind;
   };
   assert.equal(verdict(2, 200, { status: "success" }), "accepted");
   assert.deepEqual([0, 200, 401, 408, 429, 500, 502, 503, 504].map((status) => verdict(2, status)), Array(9).fill("retry"));

@@ -13,6 +13,7 @@ import { join } from "node:path";
  * Why an item was refused: what the service answered, or status 0 and the code EXPIRED.
  * @typedef {{status: number, code: string, message: string}} Reason
  */
+/** @typedef {{item: Item, reason: Reason}} Refused */
 
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
 
@@ -27,15 +28,14 @@ export class Refusals {
   }
 
   /**
-   * Keep items with the reason. Throws what the file system says.
-   * @param {Item[]} items
-   * @param {Reason} reason
+   * Keep items, each with its reason. Throws what the file system says.
+   * @param {Refused[]} items
    */
-  keep(items, reason) {
+  keep(items) {
     const size = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
     if (size > MAX_FILE_BYTES) renameSync(this.#path, this.#oldPath);
     const refused = new Date().toISOString();
-    const lines = items.map(({ kind, website, json }) => `${JSON.stringify({ refused, ...reason, kind, website })}`.slice(0, -1) + `,"item":${json}}\n`);
+    const lines = items.map(({ item: { kind, website, json }, reason }) => `${JSON.stringify({ refused, ...reason, kind, website })}`.slice(0, -1) + `,"item":${json}}\n`);
     appendFileSync(this.#path, lines.join(""), { mode: 0o600 });
   }
 }

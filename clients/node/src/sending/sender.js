@@ -11,6 +11,7 @@ import { judge } from "./verdict.js";
 /** @typedef {import("../outbox/outbox.js").Batch} Batch */
 /** @typedef {import("./verdict.js").Reply} Reply */
 /** @typedef {import("./refusals.js").Reason} Reason */
+/** @typedef {import("./refusals.js").Refused} Refused */
 /** Items of one endpoint and website, which one request can send. @typedef {Item[]} Group */
 
 /**
@@ -28,9 +29,12 @@ import { judge } from "./verdict.js";
  * @property {import("../outbox/outbox.js").Outbox} outbox
  * @property {import("./refusals.js").Refusals} refusals
  * @property {(path: string, json: string) => Promise<Reply & {error: unknown}>} post
- * @property {(items: Item[], reason: Reason) => void} onRefused
+ * @property {(refused: Refused[]) => void} onRefused
  * @property {(problem: string) => void} onProblem told once for each failed attempt
  */
+
+/** @type {Reason} */
+const EXPIRED = { status: 0, code: "EXPIRED", message: "Not stored in time" };
 
 /** A timer with more ends at once, with a warning. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -182,7 +186,7 @@ export class Sender {
   #withoutExpired(group) {
     const oldestMs = Date.now() - this.#options.maxAgeMs;
     const expired = group.filter(({ time }) => time < oldestMs);
-    if (expired.length) this.#refuse(expired, { status: 0, code: "EXPIRED", message: "Not stored in time" });
+    if (expired.length) this.#refuse(expired.map((item) => ({ item, reason: EXPIRED })));
     return expired.length ? group.filter(({ time }) => time >= oldestMs) : group;
   }
 
@@ -196,23 +200,23 @@ export class Sender {
   #settleGroup(group, verdict, reply) {
     if (verdict.kind === "split") return halves(group);
     if (verdict.kind === "refuse") {
-      const isRefused = (/** @type {Item} */ _, /** @type {number} */ index) => verdict.indexes?.has(index) ?? true;
-      const rest = group.filter((item, index) => !isRefused(item, index));
-      this.#refuse(group.filter(isRefused), reasonOf(reply));
+      const { messages } = verdict;
+      const reason = reasonOf(reply);
+      const isRefused = (/** @type {number} */ index) => messages?.has(index) ?? true;
+      const refused = group.flatMap((item, index) => (isRefused(index) ? [{ item, reason: { ...reason, message: messages?.get(index) ?? reason.message } }] : []));
+      this.#refuse(refused);
+      const rest = group.filter((_, index) => !isRefused(index));
       return rest.length ? [rest] : [];
     }
     this.sent += group.length;
     return [];
   }
 
-  /**
-   * @param {Item[]} items
-   * @param {Reason} reason
-   */
-  #refuse(items, reason) {
-    this.#parts.refusals.keep(items, reason);
-    this.refused += items.length;
-    this.#parts.onRefused(items, reason);
+  /** @param {Refused[]} refused */
+  #refuse(refused) {
+    this.#parts.refusals.keep(refused);
+    this.refused += refused.length;
+    this.#parts.onRefused(refused);
   }
 
   /**

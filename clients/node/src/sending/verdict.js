@@ -9,14 +9,15 @@
  * - accepted: all items are stored, or were before
  * - retry: nobody knows, or the service has no room: send the same again
  * - split: too large for one request, or one of them is invalid: send less
- * - refuse: those at `indexes` are refused for good, or all of them (null)
- * @typedef {{kind: "accepted"} | {kind: "retry"} | {kind: "split"} | {kind: "refuse", indexes: Set<number> | null}} Verdict
+ * - refuse: those at the indexes of `messages` are refused for good, or all of them (null);
+ *   `messages` says what is wrong with each
+ * @typedef {{kind: "accepted"} | {kind: "retry"} | {kind: "split"} | {kind: "refuse", messages: Map<number, string> | null}} Verdict
  */
 
 /** @type {Verdict} */ const ACCEPTED = { kind: "accepted" };
 /** @type {Verdict} */ const RETRY = { kind: "retry" };
 /** @type {Verdict} */ const SPLIT = { kind: "split" };
-/** @type {Verdict} */ const REFUSE_ALL = { kind: "refuse", indexes: null };
+/** @type {Verdict} */ const REFUSE_ALL = { kind: "refuse", messages: null };
 
 const FINAL = new Set([400, 403, 404, 415]);
 const INVALID_ITEMS = "INVALID_BODY";
@@ -44,8 +45,14 @@ export function judge(count, { status, body }) {
  * @returns {Verdict}
  */
 function judgeInvalid(count, body) {
-  if (count === 1) return REFUSE_ALL;
   const faults = Array.isArray(body["errors"]) ? body["errors"] : [];
-  const indexes = new Set(faults.map((fault) => fault?.index).filter((index) => Number.isInteger(index) && index >= 0 && index < count));
-  return indexes.size ? { kind: "refuse", indexes } : SPLIT;
+  /** @type {Map<number, string>} */
+  const messages = new Map();
+  for (const { index, field, message } of faults.filter(Boolean)) {
+    if (!Number.isInteger(index) || index < 0 || index >= count) continue;
+    const before = messages.get(index);
+    messages.set(index, `${before ? `${before}; ` : ""}${field}: ${message}`);
+  }
+  if (messages.size) return { kind: "refuse", messages };
+  return count === 1 ? REFUSE_ALL : SPLIT;
 }
