@@ -23,6 +23,19 @@ import { types } from "node:util";
  */
 /** @typedef {Fields & {profileId: string, traits?: Record<string, unknown>}} Identification */
 
+/** The most characters that the service takes, or keeps, of the texts of a report. */
+const TEXTS = { message: 4096, stack: 65_536, errorType: 128, filename: 2048, path: 2048, url: 2048 };
+const LEVELS = new Set(["debug", "info", "warning", "error", "fatal"]);
+const isText = (/** @type {unknown} */ value) => typeof value === "string";
+/** What a thrown object may have of a report. @type {Record<string, (value: unknown) => boolean>} */
+const FIELDS = {
+  ...Object.fromEntries([...Object.keys(TEXTS), "eventId", "websiteId", "anonymousId", "sessionId", "ip", "userAgent"].map((name) => [name, isText])),
+  level: (value) => LEVELS.has(/** @type {string} */ (value)),
+  lineno: Number.isFinite,
+  colno: Number.isFinite,
+  timestamp: (value) => isText(value) || Number.isFinite(Number(value ?? NaN)),
+};
+
 /** Blanks would divide the line of an outbox file; no id of a website has any. */
 const WEBSITE = /^\S{0,255}$/;
 
@@ -48,7 +61,12 @@ export function makeItem(kind, fields, website) {
  * @param {unknown} timestamp
  * @param {number} now
  */
-const readTimestamp = (timestamp, now) => (timestamp instanceof Date ? timestamp.getTime() : (timestamp ?? now));
+function readTimestamp(timestamp, now) {
+  const value = types.isDate(timestamp) ? Number(timestamp) : (timestamp ?? now);
+  // JSON has null for them, and the service would take the time at which it received the item.
+  if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError("the timestamp is no valid date");
+  return value;
+}
 
 /**
  * Return the fields of an event. Throws `TypeError`.
@@ -63,18 +81,48 @@ export function eventOf(name, properties, fields) {
 }
 
 /**
- * Return the fields of an error report, made of whatever was thrown.
+ * Return the fields of an error report, made of whatever was thrown. No report is lost for a text
+ * that is too long, or has characters that the service refuses.
  * @param {unknown} error
  * @param {Partial<ErrorReport>} fields
  */
 export function reportOf(error, fields) {
-  const described =
-    isError(error)
-      ? { message: textOf(error.message), errorType: textOf(error.name).slice(0, 128), stack: stackOf(error) }
-      : isReport(error)
-        ? error
-        : { message: typeof error === "string" ? error : `Thrown: ${textOf(error)}` };
-  return { path: "", ...described, ...fields };
+  /** @type {Record<string, unknown>} */
+  const report = { path: "", ...describe(error), ...fields };
+  for (const [name, length] of Object.entries(TEXTS)) {
+    const text = report[name];
+    if (typeof text === "string") report[name] = text.slice(0, length).replace(/\p{Surrogate}|\0/gu, "\ufffd");
+  }
+  return report;
+}
+
+/** @param {unknown} error */
+function describe(error) {
+  if (isError(error)) return { message: textOf(read(error, "message")), errorType: textOf(read(error, "name")), stack: stackOf(error) };
+  if (isReport(error)) return fieldsOf(error);
+  return { message: typeof error === "string" ? error : `Thrown: ${textOf(error)}` };
+}
+
+/**
+ * Return what a thrown object has of a report: anything else in it may be no JSON.
+ * @param {ErrorReport} error
+ */
+function fieldsOf(error) {
+  const found = Object.keys(FIELDS).map((name) => /** @type {const} */ ([name, read(error, name)]));
+  return Object.fromEntries(found.filter(([name, value]) => FIELDS[name]?.(value)));
+}
+
+/**
+ * Return a field of what was thrown, whose getter may throw again.
+ * @param {object} value
+ * @param {string} name
+ */
+function read(value, name) {
+  try {
+    return /** @type {Record<string, unknown>} */ (value)[name];
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -97,7 +145,7 @@ function textOf(value) {
  * @param {unknown} value
  * @returns {value is ErrorReport}
  */
-const isReport = (value) => typeof (/** @type {{message?: unknown} | null} */ (value)?.message) === "string";
+const isReport = (value) => typeof value === "object" && value !== null && typeof read(value, "message") === "string";
 
 /**
  * Return the stack of an error and of its causes.
@@ -106,9 +154,9 @@ const isReport = (value) => typeof (/** @type {{message?: unknown} | null} */ (v
 function stackOf(error) {
   const stacks = [];
   const seen = new Set();
-  for (let cause = /** @type {unknown} */ (error); isError(cause) && !seen.has(cause); cause = cause.cause) {
+  for (let cause = /** @type {unknown} */ (error); isError(cause) && !seen.has(cause); cause = read(cause, "cause")) {
     seen.add(cause);
-    stacks.push(textOf(cause.stack ?? cause));
+    stacks.push(textOf(read(cause, "stack") ?? cause));
   }
   return stacks.join("\nCaused by: ");
 }

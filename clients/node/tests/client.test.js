@@ -256,6 +256,8 @@ test("arguments that no item can be made of throw, and the outbox stays empty", 
       () => headrace.track("x", circular),
       () => headrace.track("x", { big: 1n }),
       () => headrace.track("x", {}, { websiteId: "two words" }),
+      () => headrace.track("x", {}, { timestamp: new Date("yesterday") }),
+      () => headrace.vitals({ metricName: "LCP", metricValue: 1, timestamp: NaN }),
     ])) {
       assert.throws(call, TypeError);
     }
@@ -283,6 +285,35 @@ test("an error of another realm, and one whose fields are no texts, is reported"
       items.map(({ message, errorType, stack }) => [message, errorType, typeof stack]),
       [["foreign", "TypeError", "string"], ["numbered", "42", "string"], ["Thrown: [object Object]", undefined, "undefined"]],
     );
+  }));
+
+test("a thrown object is reported without what is no field of a report", () =>
+  withService(async ({ client, received }) => {
+    const headrace = client();
+    const circular = { message: "circular", level: "warning", lineno: 7, colno: "7", stack: {}, big: 1n, eventId: 5, timestamp: new Date(NaN) };
+    headrace.errors(Object.assign(circular, { circular }));
+    headrace.errors({ message: "of another level", level: "critical" });
+    headrace.errors({ message: "with a getter", get stack() { throw new Error("in the getter"); } });
+    headrace.errors(Object.defineProperty(new Error("without a cause"), "cause", { get() { throw new Error("in the getter"); } }));
+    await headrace.flush();
+    assert.deepEqual(
+      received.flatMap(({ items }) => items.map(({ timestamp, eventId, websiteId, stack, ...item }) => [item, typeof stack])),
+      [
+        [{ path: "", message: "circular", level: "warning", lineno: 7 }, "undefined"],
+        [{ path: "", message: "of another level" }, "undefined"],
+        [{ path: "", message: "with a getter" }, "undefined"],
+        [{ path: "", message: "without a cause", errorType: "Error" }, "string"],
+      ],
+    );
+  }));
+
+test("a report has no texts that the service refuses", () =>
+  withService(async ({ client, received }) => {
+    const headrace = client();
+    headrace.errors(Object.assign(new Error("cut \ud83d, nul \0, \u{1f600}"), { name: "N".repeat(200), stack: undefined }), { path: "/".repeat(3000) });
+    await headrace.flush();
+    const { message, errorType, path } = received[0]?.items[0];
+    assert.deepEqual([message, errorType, path], ["cut \ufffd, nul \ufffd, \u{1f600}", "N".repeat(128), "/".repeat(2048)]);
   }));
 
 test("a query returns its rows, and its refusal is an error with code and pause", () =>

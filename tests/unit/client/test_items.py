@@ -115,9 +115,10 @@ class Textless(Exception):
     ("error", "message", "last_line"),
     [
         (FileNotFoundError("no \udcff"), "no \\udcff", "FileNotFoundError: no \\udcff\n"),
+        (ValueError("a\0b"), "a\\x00b", "ValueError: a\\x00b\n"),
         (Textless(), "Textless", f"{__name__}.Textless: <exception str() failed>\n"),
     ],
-    ids=["surrogate", "text that fails"],
+    ids=["surrogate", "nul", "text that fails"],
 )
 def test_exception_with_an_odd_text_is_reported(
     client: Headrace, server: FakeHeadrace, error: Exception, message: str, last_line: str
@@ -173,6 +174,11 @@ def test_properties_that_are_no_json_are_refused_at_once(
     with pytest.raises(InvalidItem, match=message):
         client.track("a", properties)
     assert client.stats().pending == 0
+
+
+def test_timestamp_that_is_no_number_is_refused_at_once(client: Headrace) -> None:
+    with pytest.raises(InvalidItem, match="the timestamp is nan"):
+        client.track("a", timestamp=float("nan"))
 
 
 def test_timestamp_without_time_zone_is_refused_at_once(client: Headrace) -> None:

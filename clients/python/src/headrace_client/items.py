@@ -6,6 +6,7 @@ same id, so the service stores the item once.
 
 from __future__ import annotations
 
+import math
 import time
 import traceback
 import uuid
@@ -212,13 +213,18 @@ def _message(error: BaseException | str) -> object:
 
 
 def _valid(value: object) -> object:
-    """Escape surrogates, which names of files have in messages and which JSON cannot have."""
-    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+    """Escape surrogates, which names of files have in messages, and NUL: the service refuses both."""
+    if not isinstance(value, str):
+        return value
+    return value.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
 
 
 def _timestamp(value: object) -> object:
     if value is None:
         return time.time_ns() // 1_000_000
+    # JSON has null for them, and the service would take the time at which it received the item.
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidItem(f"the timestamp is {value}: pass epoch milliseconds")
     if not isinstance(value, datetime):
         return value
     if value.tzinfo is None:
