@@ -13,6 +13,11 @@ from headrace_client.testing import FakeHeadrace
 from testing.service import Service, bearer
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+NOON_MS = 1_777_636_800_000
+TIMESTAMPS: tuple[Any, ...] = (
+    *(NOON_MS, 1_777_636_800, 5, True, [], "2026-05-01", "2026-05-01T12:00:00.5Z", "yesterday"),
+    "Fri, 01 May 2026 12:00:30 GMT",
+)
 NOON_TEXT = "2026-05-01T12:00:00.000Z"
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 COUNT = {"table": "events", "selects": [{"field": "*", "aggregate": "count", "alias": "events"}]}
@@ -171,14 +176,28 @@ def test_query_without_a_service_is_unavailable(website: str) -> None:
         client.query(COUNT, website_id=website, last_days=7)
 
 
+VITAL = {"timestamp": NOON_MS, "path": "/", "metricName": "LCP", "metricValue": 1}
+ERROR = {"timestamp": NOON_MS, "path": "/", "message": "m"}
 BODIES: dict[str, tuple[str, Any]] = {
     "one event": ("/track", {"name": "a"}),
     "events": ("/track", [{"name": "a"}, {"name": "b"}]),
-    "no name": ("/track", [{"name": "a"}, {}]),
-    "vitals": ("/vitals", [{"timestamp": 1777629600000, "path": "/", "metricName": "LCP"}]),
-    "error": ("/errors", [{"timestamp": 1777629600000, "path": "/", "message": "m"}]),
+    "no events": ("/track", []),
+    "no objects": ("/track", [5, None]),
+    "no name": ("/track", [{"name": "a"}, {}, {"name": ""}, {"name": 5}, {"name": "n" * 257}]),
+    "wrong texts": ("/track", {"name": "a", "source": "s" * 65, "path": 5, "anonymousId": "\0"}),
+    "wrong properties": ("/track", [{"name": "a", "properties": one} for one in (5, {"a": "\0"})]),
+    "timestamps": ("/track", [{"name": "a", "timestamp": one} for one in TIMESTAMPS]),
+    "visitor": ("/track", [{"name": "a", "ip": "x"}, {"name": "a", "userAgent": 5}]),
+    "too many errors": ("/track", [{}] * 60),
+    "vitals": ("/vitals", [VITAL, {**VITAL, "metricName": "X", "metricValue": True}, {}]),
+    "error": ("/errors", [ERROR]),
+    "wrong errors": ("/errors", [{**ERROR, "message": 5, "lineno": "1", "level": "bad"}, {}]),
     "account": ("/identify", {"profileId": "acc-1"}),
+    "accounts": ("/identify", [{"profileId": "acc-1"}]),
+    "no account": ("/identify", {"profileId": "", "traits": []}),
     "unknown path": ("/tracks", {"name": "a"}),
+    "unknown query": ("/v1/query/customs", {}),
+    "query of no website": ("/v1/query/custom", {}),
 }
 
 
@@ -186,7 +205,7 @@ BODIES: dict[str, tuple[str, Any]] = {
 def test_fake_server_answers_as_the_service_does(
     service: Service, website: str, path: str, body: Any
 ) -> None:
-    headers = bearer(service.key("track:events", home=website))
+    headers = bearer(service.key("track:events", "read:data", home=website))
     real = service.post(path, body, headers=headers)
     with FakeHeadrace() as fake, service.session() as session:
         faked = session.post(fake.url + path, json=body, headers=headers, timeout=10)

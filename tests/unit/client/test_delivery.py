@@ -133,7 +133,9 @@ def test_item_that_is_refused_does_not_take_its_batch_along(server: FakeHeadrace
 
         assert client.refused() == reported
         assert client.stats()[:5] == (0, 1, 2, 1, 0)
-        assert refusals(client) == [(1, "INVALID_BODY", "name: must have 1 to 256 characters")]
+        assert refusals(client) == [
+            (1, "INVALID_BODY", "name: must be text of 1 to 256 characters")
+        ]
     assert server.event_names() == ["a", "b"]
     assert server.requests == [("/track", 3), ("/track", 2)]
 

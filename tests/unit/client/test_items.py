@@ -190,12 +190,18 @@ def test_timestamp_without_time_zone_is_refused_at_once(client: Headrace) -> Non
     ("arguments", "message"),
     [
         ({"url": "shop.example", "key": "k"}, "is no address"),
-        ({"url": "http://shop.example:abc", "key": "k"}, "is no address of a service: Invalid port"),
+        (
+            {"url": "http://shop.example:abc", "key": "k"},
+            "is no address of a service: Invalid port",
+        ),
         ({"url": "http:///track", "key": "k"}, "has no host, or no valid port"),
         ({"url": "http://shop.example:65536", "key": "k"}, "has no host, or no valid port"),
         ({"url": "http://shop.example?a=b", "key": "k"}, "has a query or a fragment"),
         ({"url": "http://shop.example/#a", "key": "k"}, "has a query or a fragment"),
-        ({"url": "http://u:p@shop.example", "key": "k"}, "^the address has a user name or password"),
+        (
+            {"url": "http://u:p@shop.example", "key": "k"},
+            "^the address has a user name or password",
+        ),
         ({"url": "http://shop.example", "key": " "}, "key is empty"),
         ({"url": "http://shop.example", "key": "hr_ä"}, "characters that no key has"),
         ({"url": "http://shop.example", "key": "hr_a\nb"}, "characters that no key has"),

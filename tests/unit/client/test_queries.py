@@ -1,13 +1,15 @@
-"""What the results of queries can be used for."""
+"""What queries return, and what their results can be used for."""
 
 import copy
 import pickle
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 
 import pytest
 
 from headrace_client import Headrace, QueryRefused, Result
 from headrace_client.queries import ArrowRequest
+from headrace_client.query_bodies import QueryRequest
 from headrace_client.testing import FakeHeadrace
 
 REPLY = {"data": [{"n": 3}], "meta": {"rowCount": 1}, "totals": {"n": 3}}
@@ -57,3 +59,37 @@ def test_pickled_result_has_the_arrow_stream_that_was_fetched_before() -> None:
 @pytest.mark.parametrize("make_copy", [copy.copy, copy.deepcopy])
 def test_copied_result_can_fetch_its_arrow_stream(make_copy: Callable[[Result], Result]) -> None:
     assert make_copy(result()).arrow_stream() == b"arrow"
+
+
+def test_standard_queries_return_the_results_of_their_types(
+    client: Headrace, server: FakeHeadrace
+) -> None:
+    server.answer_standard({"summary": {"visitors": 3}, "devices": [{"device": "tv"}]})
+
+    results = client.standard(["summary", "pages"], last_days=7)
+
+    assert results == {"summary": {"visitors": 3}, "pages": []}
+    assert server.queries == [{"types": ["summary", "pages"], "lastDays": 7}]
+
+
+@pytest.mark.parametrize(("key", "status"), [(None, 401), ("key", 400)], ids=["no key", "no JSON"])
+def test_fake_server_refuses_queries_as_the_service_does(
+    server: FakeHeadrace, key: str | None, status: int
+) -> None:
+    request = QueryRequest("/v1/query/custom", "web_1", b"{")
+    with (
+        Headrace(server.url, key, outbox=None, website_id="web_1") as client,
+        pytest.raises(QueryRefused) as refusal,
+    ):
+        client.query_client.run(request)
+
+    assert refusal.value.status == status
+
+
+@pytest.mark.skipif(find_spec("pyarrow") is None, reason="needs pyarrow")
+def test_fake_server_answers_with_arrow(client: Headrace, server: FakeHeadrace) -> None:
+    server.answer_queries([{"n": 3, "name": "a"}, {"n": None, "name": "b"}])
+
+    found = client.query({})
+
+    assert found.to_arrow().to_pylist() == list(found)

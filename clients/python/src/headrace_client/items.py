@@ -213,7 +213,7 @@ def _message(error: BaseException | str) -> object:
 
 
 def _valid(value: object) -> object:
-    """Escape surrogates, which names of files have in messages, and NUL: the service refuses both."""
+    """Escape NUL and surrogates, as in names of files: the service refuses both."""
     if not isinstance(value, str):
         return value
     return value.encode(errors="backslashreplace").decode().replace("\0", "\\x00")

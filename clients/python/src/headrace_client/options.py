@@ -9,7 +9,6 @@ import httpx
 
 from headrace_client.delivery.outbox import RefusedItem
 
-
 _MAX_PORT = 65535
 
 
