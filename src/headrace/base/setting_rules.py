@@ -48,8 +48,16 @@ def _check_data_dir(path: str) -> None:
         raise ValueError("expected the path of a directory")
 
 
+def _check_host(host: str) -> None:
+    if not host:  # which the system takes for all addresses, as 0.0.0.0
+        raise ValueError("expected an address such as 127.0.0.1, or 0.0.0.0 for all")
+    if not host.isprintable():
+        raise ValueError(f"{host!r} is neither an address nor the name of a host")
+
+
 _RULES: Mapping[str, Callable[[Any], None]] = {
     "data_dir": _check_data_dir,
+    "host": _check_host,
     "tracker_path": _check_tracker_path,
     "trusted_proxies": _check_networks,
     "query_origins": _check_origins,

@@ -22,9 +22,13 @@ _MIN_SIMILARITY = 0.72
 """PROT matches PORT (0.75). PORT_80_TCP, which Kubernetes sets for a service, does not (0.71)."""
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
-NonNegative = Annotated[int, Meta(ge=0)]
-Positive = Annotated[int, Meta(ge=1)]
-Seconds = Annotated[float, Meta(gt=0)]
+_MAX_INTEGER = 2**63 - 1
+"""What the engine's messages and settings have space for."""
+
+NonNegative = Annotated[int, Meta(ge=0, le=_MAX_INTEGER)]
+Positive = Annotated[int, Meta(ge=1, le=_MAX_INTEGER)]
+Seconds = Annotated[float, Meta(gt=0, le=31_536_000)]
+"""Up to a year: timers and the engine reject what is infinite or close to it."""
 
 
 def _help(text: str) -> Any:  # noqa: ANN401 - Meta cannot be the type of an Annotated by variable
@@ -119,7 +123,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     query_max_memory_bytes: Annotated[Positive, _help("memory limit of one query")] = 2_147_483_648
     query_rate_limit: Annotated[Positive, _help("queries per minute and caller")] = 30
     query_concurrency: Annotated[
-        Positive,
+        Annotated[int, Meta(ge=1, le=1000)],
         _help(
             "queries that run at once, with ClickHouse per worker; the last free slot is reserved "
             "for a website without a running query"
@@ -145,7 +149,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         Seconds, _help("longest time that the engine collects rows before it stores them")
     ] = 1.0
     log_segment_bytes: Annotated[
-        Annotated[int, Meta(ge=4096)],
+        Annotated[int, Meta(ge=4096, le=_MAX_INTEGER)],
         _help(
             "size at which the durable log begins a new segment file; on ext4 each worker reserves "
             "as much disk space"
@@ -330,6 +334,8 @@ def _convert(raw: object, to: object, source: str) -> object:
         return msgspec.convert(raw, type=to, strict=False)
     except msgspec.ValidationError as error:
         raise _invalid_setting(source, raw, _describe_error(str(error), to)) from error
+    except UnicodeEncodeError as error:  # bytes of the environment, or of an argument
+        raise _invalid_setting(source, raw, "expected text in UTF-8") from error
 
 
 def _invalid_setting(source: str, raw: object, reason: str) -> OperatorError:
@@ -342,6 +348,7 @@ def _describe_error(error: str, to: object) -> str:
     if error.startswith("Invalid enum value"):
         choices: tuple[str, ...] = get_args(get_args(to)[0])
         return f"expected {', '.join(choices[:-1])} or {choices[-1]}"
+    error = error.replace("Number out of range", "expected a smaller number")
     for type_name, words in (("`int`", "a whole number"), ("`float`", "a number")):
         error = error.replace(type_name, words)
     return error.split(", got ")[0].replace("Expected", "expected")

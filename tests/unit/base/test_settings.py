@@ -55,6 +55,19 @@ def test_invalid_origin_prevents_startup(origin: str) -> None:
         ("HEADRACE_ACK_MODE", "never", "expected log or stored"),
         ("HEADRACE_PORT", "high", "expected a whole number"),
         ("HEADRACE_QUERY_TIMEOUT_S", "nan", "expected a number > 0.0"),
+        ("HEADRACE_QUERY_TIMEOUT_S", "1e400", "expected a smaller number"),
+        ("HEADRACE_QUERY_TIMEOUT_S", "inf", "expected a number <= 31536000.0"),
+        ("HEADRACE_SHUTDOWN_TIMEOUT_S", "1e30", "expected a number <= 31536000.0"),
+        ("HEADRACE_QUERY_CONCURRENCY", "1001", "expected a whole number <= 1000"),
+        (
+            "HEADRACE_QUERY_MAX_MEMORY_BYTES",
+            "9223372036854775808",
+            "expected a whole number <= 9223372036854775807",
+        ),
+        ("HEADRACE_ACK_MODE", "\udcff", "expected text in UTF-8"),
+        ("HEADRACE_PORT", "80\udcff", "expected text in UTF-8"),
+        ("HEADRACE_HOST", "", "expected an address such as 127.0.0.1, or 0.0.0.0 for all"),
+        ("HEADRACE_HOST", "\udcff", "'\\udcff' is neither an address nor the name of a host"),
     ],
 )
 def test_invalid_value_is_reported_with_the_allowed_ones(
