@@ -5,28 +5,65 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, environment_name
 
 CLICKHOUSE_CLIENT: Final = "clickhouse_connect"
-_CLIENTS: Mapping[str, str] = {
-    "clickhouse_url": CLICKHOUSE_CLIENT,
-    "clickhouse_reader_url": CLICKHOUSE_CLIENT,
-    "database_url": "psycopg",
-    "valkey_url": "valkey",
+
+
+class _Server(Struct, frozen=True):
+    """A server that machines share: the module that connects to it, and the form of its URL.
+
+    The extra `cluster` installs all modules. Messages show the form and never the URL, which may
+    contain a password.
+    """
+
+    client: str
+    schemes: tuple[str, ...]
+    url: str
+
+
+_CLICKHOUSE = _Server(
+    CLICKHOUSE_CLIENT,
+    ("clickhouse", "clickhouses"),
+    "clickhouse://USER:PASSWORD@HOST:PORT/DATABASE",
+)
+_SERVERS: Mapping[str, _Server] = {
+    "clickhouse_url": _CLICKHOUSE,
+    "clickhouse_reader_url": _CLICKHOUSE,
+    "database_url": _Server("psycopg", ("postgresql",), "postgresql://USER:PASSWORD@HOST/NAME"),
+    "valkey_url": _Server(
+        "valkey", ("valkey", "valkeys", "redis", "rediss"), "valkey://USER:PASSWORD@HOST:PORT"
+    ),
 }
-"""The module that connects to the server of a setting; the extra `cluster` installs all."""
 
 
 def read_server_url(settings: Settings, setting: str) -> str:
     """Return the URL that a setting or its file contains, or "".
 
-    Raises `OperatorError` when the file cannot be read or the server's client is not installed.
+    Raises `OperatorError` when the file cannot be read, the server's client is not installed, or
+    the URL is one of another server.
     """
     url = _read_secret(settings, setting)
     if url:
-        require_client(_CLIENTS[setting], needed_by=environment_name(setting))
+        require_client(_SERVERS[setting].client, needed_by=environment_name(setting))
+        _check_scheme(url, settings, setting)
     return url
+
+
+def _check_scheme(url: str, settings: Settings, setting: str) -> None:
+    scheme, separator, _ = url.partition("://")
+    server = _SERVERS[setting]
+    if separator and scheme.partition("+")[0] in server.schemes:
+        return
+    is_in_file = bool(getattr(settings, f"{setting}_file"))
+    source = environment_name(f"{setting}_file" if is_in_file else setting)
+    schemes = ", ".join(f"{name}://" for name in server.schemes[1:])
+    raise OperatorError(
+        f"{source} has no valid URL: expected {server.url}{f' ({schemes})' if schemes else ''}"
+    )
 
 
 def require_client(module: str, *, needed_by: str) -> None:
