@@ -4,10 +4,11 @@ A sub-command is imported when it is called: `headrace serve` imports no databas
 `headrace website list` no engine.
 """
 
+import contextlib
 import errno
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -162,25 +163,37 @@ class LazyGroup(click.Group):
                 [(name, COMMANDS[name].help or "") for name in self.list_commands(ctx)]
             )
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, and print the help or the version where they ask for it."""
+        with _one_sentence():
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> object:
         """Run a sub-command; print one sentence for an error that the operator can correct."""
-        try:
+        with _one_sentence():
             return super().invoke(ctx)
-        except OperatorError as error:
-            raise CommandFailed(str(error)) from error
-        except PermissionError as error:
-            raise CommandFailed(
-                f"cannot open {error.filename or 'a file'}: permission denied; run this as the "
-                "user who runs the service"
-            ) from error
-        except OSError as error:
-            if error.errno in _ERRORS_OF_PATHS and error.filename and error.strerror:
-                reason = error.strerror.lower()
-                raise CommandFailed(f"cannot open {error.filename}: {reason}") from error
-            if error.errno != errno.ENOSPC:
-                raise
-            target = error.filename or "the output"
-            raise CommandFailed(f"cannot write {target}: no space left on the device") from error
+
+
+@contextlib.contextmanager
+def _one_sentence() -> Generator[None]:
+    """Translate what the operator can correct to `CommandFailed`."""
+    try:
+        yield
+    except OperatorError as error:
+        raise CommandFailed(str(error)) from error
+    except PermissionError as error:
+        raise CommandFailed(
+            f"cannot open {error.filename or 'a file'}: permission denied; run this as the "
+            "user who runs the service"
+        ) from error
+    except OSError as error:
+        if error.errno in _ERRORS_OF_PATHS and error.filename and error.strerror:
+            reason = error.strerror.lower()
+            raise CommandFailed(f"cannot open {error.filename}: {reason}") from error
+        if error.errno != errno.ENOSPC:
+            raise
+        target = error.filename or "the output"
+        raise CommandFailed(f"cannot write {target}: no space left on the device") from error
 
 
 @click.group("headrace", cls=LazyGroup)

@@ -91,6 +91,16 @@ def test_output_that_exists_is_refused(service: Service, website: str, tmp_path:
     assert output.read_text() == "mine"
 
 
+def test_output_on_a_file_system_without_new_files_is_refused(
+    service: Service, website: str
+) -> None:
+    done = run_export(service, website, "--format", "csv", "/proc/events.csv")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.decode() == (
+        "headrace: cannot create /proc/events.csv.partial: No such file or directory\n"
+    )
+
+
 def test_unknown_website_is_refused(service: Service, tmp_path: Path) -> None:
     done = run_export(service, "web_nobody", "--format", "csv", str(tmp_path / "out"))
     assert (done.returncode, done.stdout) == (1, b"")

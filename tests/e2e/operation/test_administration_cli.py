@@ -117,6 +117,21 @@ def test_version_is_printed(command: tuple[str, ...]) -> None:
     assert start(*command, "--version") == Done(0, f"headrace, version {__version__}\n", "")
 
 
+@pytest.mark.parametrize("arguments", ["--help", "--version", "website --help", "website list"])
+def test_output_on_a_full_disk_is_one_sentence(data: Path, arguments: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            (HEADRACE, *arguments.split()),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=clean_environment({"HEADRACE_DATA_DIR": str(data)}),
+            timeout=60,
+            check=False,
+        )
+    sentence = b"headrace: cannot write the output: no space left on the device\n"
+    assert (done.returncode, done.stderr) == (1, sentence)
+
+
 def test_help_lists_public_commands_only() -> None:
     done = start(HEADRACE, "--help")
     listed = re.findall(r"^  ([a-z]+)  +[A-Z]", done.out, re.MULTILINE)

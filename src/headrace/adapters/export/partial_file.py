@@ -71,7 +71,7 @@ class PartialFile:
         """Write down what is exported, unless an earlier run has done so, and open the file."""
         if self.plan is None:
             shutil.rmtree(self.directory, ignore_errors=True)
-            self.directory.mkdir(mode=0o700)
+            self._create_directory()
             self._open("wb")
             write_atomically(
                 self.directory / _EXPORT, msgspec.json.encode(_Begun(self._request, plan))
@@ -111,6 +111,12 @@ class PartialFile:
         if self.plan is not None and hasattr(self, "_data"):
             self._data.close()
             self._lines.close()
+
+    def _create_directory(self) -> None:
+        try:
+            self.directory.mkdir(mode=0o700)
+        except FileNotFoundError as error:  # what the kernel says of files in /proc
+            raise OperatorError(f"cannot create {self.directory}: {error.strerror}") from error
 
     def _open(self, mode: Literal["wb", "r+b"]) -> None:
         self._data = (self.directory / _DATA).open(mode)
