@@ -1,11 +1,15 @@
 """Options that several commands share, and what they need to use them."""
 
+import re
 from collections.abc import Callable, Collection
 from typing import Final
 
 import click
 
 from headrace.base.settings import Settings, setting_specs
+
+_WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
+"""Not what `int` takes beyond it: blanks, `1_0` and the digits of other scripts."""
 
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a lookup, nothing is bound
 
@@ -60,10 +64,9 @@ class RetainDays(click.ParamType[int | str]):
         """Return the value. The directory checks the bounds of a number."""
         if value == DEFAULT_DAYS:
             return value
-        try:
-            return int(value)
-        except ValueError:
+        if not _WHOLE_NUMBER.fullmatch(str(value)):
             self.fail(f"{value!r} is neither a number of days nor {DEFAULT_DAYS!r}", param, ctx)
+        return int(value)
 
 
 def base_url(settings: Settings) -> str:

@@ -279,8 +279,12 @@ def test_website_update_changes_what_has_an_option(run: Run) -> None:
             ("--retain-days", "x"),
             "Invalid value for '--retain-days': 'x' is neither a number of days nor 'default'",
         ),
+        (
+            ("--retain-days", "1_0"),
+            "Invalid value for '--retain-days': '1_0' is neither a number of days nor 'default'",
+        ),
     ],
-    ids=["no option", "table alone", "no number"],
+    ids=["no option", "table alone", "no number", "number as in a program"],
 )
 def test_website_update_that_says_nothing_is_a_usage_error(
     run: Run, options: tuple[str, ...], error: str
