@@ -171,6 +171,19 @@ def test_sigterm_answers_accepted_requests(dedicated_service: ServiceMaker) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("zone", ["CET-1CEST,M3.5.0,M10.5.0/3", "Asia/Kathmandu", "No/Where"])
+def test_time_zone_of_the_machine_changes_nothing(
+    dedicated_service: ServiceMaker, zone: str
+) -> None:
+    service = dedicated_service(settings={"TZ": zone}).start()
+    website = service.website()
+    event = {"name": "signup", "websiteId": website, "timestamp": "2026-11-21T23:59:59Z"}
+    assert service.post("/track", event, headers=bearer(service.master)).status_code == 200
+    by_day = {"table": "events", "selects": [{"field": "*", "aggregate": "count", "alias": "n"}]}
+    assert service.answer(website, by_day, granularity="daily") == [{"date": "2026-11-21", "n": 1}]
+
+
+@pytest.mark.slow
 def test_idle_connections_do_not_delay_shutdown(dedicated_service: ServiceMaker) -> None:
     service = dedicated_service().start()
     idle = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(5)]

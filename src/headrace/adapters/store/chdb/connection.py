@@ -6,6 +6,7 @@ process that has imported it must not fork.
 
 import contextlib
 import fcntl
+import os
 import threading
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -208,6 +209,8 @@ class ChdbInstance:
                 self._control = None
 
     def _connect(self, options: str) -> ChdbSession:
+        # chDB cannot be imported where TZ is a rule, such as CET-1CEST, and not the name of a file.
+        os.environ["TZ"] = "UTC"
         from chdb.state.sqlitelike import Connection  # noqa: PLC0415 - see the module docstring
 
         connection = Connection(f"{self.directory}?{options}" if options else str(self.directory))
