@@ -1,5 +1,6 @@
 """Erasures that leave their data directory, for a copy of it that is restored."""
 
+import resource
 from pathlib import Path
 
 import msgspec
@@ -37,6 +38,19 @@ def test_erasures_are_read_from_folder_data_directory_and_file(tmp_path: Path) -
     write_erasure_set(known, tmp_path / "known.json")
     (read,) = read_erasure_set(tmp_path / "known.json").erasures
     assert read == msgspec.structs.replace(erasure("era_a", 1), plan=None)
+
+
+def test_file_that_cannot_be_written_whole_is_removed(tmp_path: Path) -> None:
+    file = tmp_path / "known.json"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, limits[1]))  # as a disk that is full
+    try:
+        with pytest.raises(OperatorError) as failed:
+            write_erasure_set(ErasureSet("ab" * 32, (erasure("era_a", 1),)), file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert str(failed.value) == f"cannot write {file}: File too large"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_folders_without_erasures_are_refused_or_empty(tmp_path: Path) -> None:

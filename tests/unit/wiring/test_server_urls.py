@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headrace.base.errors import OperatorError
-from headrace.base.settings import Settings
+from headrace.base.settings import load_settings
 from headrace.wiring.server_urls import read_server_url
 
 CLICKHOUSE = "clickhouse://USER:PASSWORD@HOST:PORT/DATABASE (clickhouses://)"
@@ -35,7 +35,7 @@ def test_url_of_another_server_is_refused(
         ({f"{setting}_file": str(file)}, f"{variable}_FILE"),
     ):
         with pytest.raises(OperatorError) as refused:
-            read_server_url(Settings(**given), setting)
+            read_server_url(load_settings(given, {}), setting)
         assert str(refused.value) == f"{named} has no valid URL: expected {expected}"
 
 
@@ -48,4 +48,4 @@ def test_url_of_another_server_is_refused(
     ],
 )
 def test_url_of_the_server_is_returned(setting: str, url: str) -> None:
-    assert read_server_url(Settings(**{setting: url}), setting) == url
+    assert read_server_url(load_settings({setting: url}, {}), setting) == url

@@ -53,10 +53,15 @@ def write_erasure_set(source: ErasureSet, file: Path) -> None:
         ErasureSet(source.key, tuple(without_identifier(one) for one in source.erasures))
     )
     try:
-        with os.fdopen(os.open(file, _NEW, 0o600), "wb") as opened:
-            opened.write(content)
-            opened.flush()
-            os.fsync(opened.fileno())
+        descriptor = os.open(file, _NEW, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as opened:
+                opened.write(content)
+                opened.flush()
+                os.fsync(opened.fileno())
+        except BaseException:
+            file.unlink(missing_ok=True)  # the next call creates it
+            raise
     except OSError as error:
         raise OperatorError(f"cannot write {file}: {error.strerror}") from error
 
