@@ -3,6 +3,8 @@
 import { amend, listen, page, session, website } from "./app_state.js";
 import { ApiError, whenSignedOut } from "./api/client.js";
 import { fetchSession } from "./api/session.js";
+import { forgetBreakdowns } from "./api/standard.js";
+import { forget } from "./controls/load.js";
 import { Empty, Failure } from "./controls/messages.js";
 import { settleZone } from "./controls/range_picker.js";
 import { html } from "./html.js";
@@ -41,11 +43,14 @@ function Page() {
   if (error != null) return html`<main class="lone"><${Failure} error=${error} onRetry=${ask} /></main>`;
   if (session.value === undefined) return null;
   const isPublic = page.value.website !== "" && page.value.website !== refused.value;
-  return session.value === null && (isLink || !isPublic) ? html`<${SignIn} />` : html`<${Signed} />`;
+  const isWanted = isOfLink.value || (session.value === null && !isPublic);
+  return isWanted ? html`<${SignIn} hasEnded=${hasEnded.value} onDone=${() => (isOfLink.value = false)} />` : html`<${Signed} />`;
 }
 
-/** Whether the page was opened by a link that signs in. */
-const isLink = hasCode();
+/** Whether the page was opened by a link that signs in: it does so whoever is signed in. */
+const isOfLink = signal(hasCode());
+/** Whether somebody was signed in until a call was refused. */
+const hasEnded = signal(false);
 
 function hasCode() {
   return new URLSearchParams(location.hash.slice(1)).has("code");
@@ -86,7 +91,13 @@ function Opened({ name, entry }) {
 
 whenSignedOut(() => {
   refused.value = page.value.website;
+  hasEnded.value = Boolean(session.value) || hasEnded.value;
   session.value = null;
+});
+session.subscribe((signedIn) => {
+  if (signedIn) hasEnded.value = false;
+  forget(); // the next user may not see what the last one has seen
+  forgetBreakdowns();
 });
 // A link that is opened where the page is open already changes the hash alone.
 addEventListener("hashchange", () => hasCode() && location.reload());

@@ -28,6 +28,11 @@ export function whenSignedOut(callback) {
   onSignedOut.add(callback);
 }
 
+/** A call was refused for want of credentials. */
+export function signedOut() {
+  for (const callback of onSignedOut) callback();
+}
+
 /**
  * Send one request and return the body of its response. Paths, what they take and what they answer
  * are those of the OpenAPI document.
@@ -68,7 +73,7 @@ async function request(method, path, { path: names = {}, parameters = {}, body, 
     credentials: "same-origin",
     body: body === undefined ? undefined : JSON.stringify(body),
   });
-  if (response.status === 401 && path !== "/v1/session") for (const callback of onSignedOut) callback();
+  if (response.status === 401 && path !== "/v1/session") signedOut();
   if (!response.ok) throw failure(response, await jsonOf(response));
   return response;
 }

@@ -5,7 +5,7 @@
  */
 
 import { splitEvents } from "../state/live/event_stream.js";
-import { urlOf } from "./client.js";
+import { signedOut, urlOf } from "./client.js";
 
 /** @typedef {"open" | "waiting" | "refused"} StreamState */
 /** @typedef {{kind: string, body: any}} LiveItem  `kind` is `event`, `refused` or `missed`; the last one has `from` and `to` after an interruption */
@@ -70,6 +70,7 @@ async function listen(website, position, connection, onItem, onOpen) {
   };
   const headers = position.lastId ? { "Last-Event-ID": position.lastId } : undefined;
   const response = await soon(fetch(urlOf("/v1/live", { website_id: website }), { headers, signal: connection.signal }));
+  if (response.status === 401) signedOut();
   if (!response.ok || !response.body) return response.status < 500;
   let gap = position.heard ? { from: iso(position.heard), to: iso(Date.now()) } : null;
   position.heard = Date.now();

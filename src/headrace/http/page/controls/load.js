@@ -62,7 +62,7 @@ export function useLoad(key, load) {
   return { value: state.value, error, isLoading: Boolean(key) && state.key !== key, reload };
 }
 
-/** Forget all answers: the next user may not see them. */
+/** Forget all answers. */
 export function forget() {
   kept.clear();
 }

@@ -19,7 +19,7 @@ let number = 0;
 const STATES = {
   open: "Listening",
   waiting: "Connecting …",
-  refused: "The service has refused the stream: too many are open, or the session has ended.",
+  refused: "The service has refused the stream: too many are open, or the website is gone.",
 };
 
 export function Live() {

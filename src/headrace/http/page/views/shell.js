@@ -2,13 +2,13 @@
 
 import { chooseTheme, follow, navigate, page, session, theme, viewUrl, website } from "../app_state.js";
 import { signOut } from "../api/session.js";
-import { forget } from "../controls/load.js";
+import { explain } from "../controls/messages.js";
 import { OptionList } from "../controls/option_list.js";
 import { Popover } from "../controls/popover.js";
 import { Shortcuts } from "../controls/shortcuts.js";
 import { html } from "../html.js";
 import { ofWebsite } from "../state/page_state.js";
-import { useEffect, useRef } from "../vendor/hooks.js";
+import { useEffect, useRef, useState } from "../vendor/hooks.js";
 
 /** @typedef {{view: string, name: string, key: string, icon: string}} Entry  `icon` is the path of a line drawing, 16 by 16 */
 
@@ -51,7 +51,7 @@ export function Shell({ children, title }) {
             options=${Object.entries(THEMES).map(([value, label]) => ({ value, label }))} onChoose=${(/** @type {string} */ chosen) => (chooseTheme(chosen), close())} />`}
         <//>
         <a class="quiet" href="/docs" target="_blank" rel="noreferrer"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M3 2.5h7l3 3v8H3zM6 8h4M6 10.5h4" /></svg><span>API</span></a>
-        ${session.value ? html`<button type="button" class="quiet" onClick=${leave}><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M9.5 3H3v10h6.5M6.5 8H14m-2.5-2.5L14 8l-2.5 2.5" /></svg><span>Sign out</span></button>` : html`<a class="quiet" href="/app/"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M6.5 3H13v10H6.5M2 8h7.5M7 5.5 9.5 8 7 10.5" /></svg><span>Sign in</span></a>`}
+        ${session.value ? html`<${SignOut} />` : html`<a class="quiet" href="/app/"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M6.5 3H13v10H6.5M2 8h7.5M7 5.5 9.5 8 7 10.5" /></svg><span>Sign in</span></a>`}
       </div>
     </nav>
     <main id="content" tabindex="-1"><h1 data-website=${website.value?.name ?? "Headrace"}>${title}</h1>${children}</main>
@@ -59,14 +59,21 @@ export function Shell({ children, title }) {
   </div>`;
 }
 
-async function leave() {
-  try {
-    await signOut();
-  } finally {
-    forget();
-    follow("/app/");
-    session.value = null;
-  }
+/** Ends the session. Until the service has ended it, nobody may take it for ended. */
+function SignOut() {
+  const [failure, setFailure] = useState("");
+  const leave = async () => {
+    setFailure("");
+    try {
+      await signOut();
+      follow("/app/");
+      session.value = null;
+    } catch (error) {
+      setFailure(`Not signed out: ${explain(error).title}`);
+    }
+  };
+  return html`<button type="button" class="quiet" title=${failure || "Sign out"} onClick=${leave}><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M9.5 3H3v10h6.5M6.5 8H14m-2.5-2.5L14 8l-2.5 2.5" /></svg><span>Sign out</span></button>
+    ${failure && html`<p class="refusal" role="alert">${failure}</p>`}`;
 }
 
 export function WebsitePicker() {

@@ -6,7 +6,8 @@ import { explain } from "../controls/messages.js";
 import { html } from "../html.js";
 import { useEffect, useState } from "../vendor/hooks.js";
 
-export function SignIn() {
+/** @param {{hasEnded: boolean, onDone: () => void}} props  `hasEnded`: a session did, before anybody wanted it to */
+export function SignIn({ hasEnded, onDone }) {
   const [key, setKey] = useState("");
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const [isOfLink, setOfLink] = useState(false);
@@ -17,6 +18,7 @@ export function SignIn() {
     setOfLink("code" in credentials);
     try {
       session.value = await signIn(credentials);
+      onDone();
     } catch (refusal) {
       setError(refusal);
     }
@@ -36,10 +38,12 @@ export function SignIn() {
       <label>API key
         <input type="password" autocomplete="current-password" placeholder="hr_…" value=${key} required
           aria-invalid=${error != null && !isOfLink} onInput=${(/** @type {any} */ event) => setKey(event.target.value)} /></label>
+      ${hasEnded && error == null && html`<p role="status">This session has ended. Sign in again to go on where it was.</p>`}
       ${error != null && html`<p class="refusal" role="alert"><strong>${refusalOf(error, isOfLink)}</strong></p>`}
       <button type="submit" class="primary" disabled=${isBusy}>${isBusy ? "Signing in" : "Sign in"}</button>
       <p class="faint">The key needs the scope <code>read:data</code>. This browser keeps a session of 12 hours, never the key.</p>
     </form>
+    ${session.value && error != null && html`<p><button type="button" onClick=${onDone}>Go on with the session of before</button></p>`}
     <p class="faint">No key at hand? On the machine of the service, <code>headrace sign-in</code> prints a link that signs in.</p>
   </main>`;
 }

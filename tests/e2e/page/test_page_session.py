@@ -1,0 +1,127 @@
+"""Sessions that end, are replaced, or cannot be ended, in a real Chromium."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from headrace.model.tenancy import Scope
+from testing.browsers.marks import NEEDS_CHROMIUM
+from testing.browsers.page import Page, opened_page
+from testing.service import Service
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    NEEDS_CHROMIUM,
+]
+
+SIGN_IN = "document.querySelector('.sign-in input[type=password]')"
+TABS = (
+    "[...document.querySelectorAll('nav[aria-label=Administration] a')].map((e) => e.textContent)"
+)
+READER = ["Storage"]
+OPERATOR = ["Storage", "Websites", "Keys", "Organizations", "Quarantine", "Audit log"]
+
+
+@pytest.fixture(scope="module")
+def page(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A tab of a private website."""
+    profile = tmp_path_factory.mktemp("chromium") / "profile"
+    with opened_page(service, service.website(), profile) as page:
+        yield page
+
+
+def code_of(page: Page, *scopes: Scope) -> str:
+    return page.service.directory.sessions.create_code(
+        scopes=frozenset({Scope.READ_DATA, *scopes})
+    )
+
+
+def open_by_link(page: Page, path: str, code: str) -> None:
+    page.tab.open("about:blank")
+    page.tab.open(f"{page.url(path)}#code={code}")
+
+
+def open_signed_in(page: Page, path: str, *scopes: Scope) -> None:
+    open_by_link(page, path, code_of(page, *scopes))
+    page.until("document.querySelector('#content') && !location.hash")
+
+
+def end_session(page: Page) -> None:
+    """End the session as its time does: the browser has no cookie any more."""
+    page.tab.command("Network.clearBrowserCookies")
+
+
+def test_a_session_that_ended_says_so_and_another_one_goes_on_there(page: Page) -> None:
+    open_signed_in(page, "errors")
+    page.settle()
+    end_session(page)
+    page.click("button[title='Period before ( [ )']")
+    said = page.until("document.querySelector('.sign-in [role=status]')?.textContent")
+    page.write(".sign-in input", page.service.key("read:data").secret)
+    page.click(".sign-in button")
+    page.settle()
+
+    assert said == "This session has ended. Sign in again to go on where it was."
+    assert page.until("location.pathname") == "/app/errors"
+    assert page.parameter("from")
+    page.click("button", "Sign out")
+    assert page.until(f"{SIGN_IN} && [document.querySelectorAll('.sign-in [role=status]').length]")
+    assert page.problems() == []
+
+
+def test_a_live_view_whose_session_ended_leads_to_the_sign_in(page: Page) -> None:
+    open_signed_in(page, "live")
+    page.until("document.querySelector('[role=status]')?.innerText === 'Listening'")
+    end_session(page)
+    page.click("button", "Pause")
+    page.click("button", "Go on")
+
+    assert page.until("document.querySelector('.sign-in [role=status]')?.textContent")
+
+
+def test_what_one_session_was_answered_is_not_shown_to_the_next(page: Page) -> None:
+    other = page.service.website()
+    open_signed_in(page, "admin/websites", Scope.MANAGE_CONFIG)
+    page.until(f"document.querySelector('tbody').textContent.includes('{other}')")
+    end_session(page)
+    page.click("nav a", "Audit log")
+    page.until(SIGN_IN)
+    limited = page.service.key("read:data", "manage:config", websites=[page.website])
+    page.write(".sign-in input", limited.secret)
+    page.click(".sign-in button")
+    page.click("nav a", "Websites")
+
+    shown: str = page.until("document.querySelector('tbody')?.textContent")
+    assert page.website in shown
+    assert other not in shown
+
+
+def test_a_link_signs_in_whoever_was_signed_in_before(page: Page) -> None:
+    open_signed_in(page, "admin")
+    assert page.until(f"{TABS}.length && {TABS}") == READER
+    code = code_of(page, Scope.MANAGE_CONFIG)
+    open_by_link(page, "admin", code)
+    page.until("document.querySelector('nav[aria-label=Administration]') && !location.hash")
+    assert page.until(f"{TABS}.length && {TABS}") == OPERATOR
+
+    open_by_link(page, "admin", code)
+    said = page.until("document.querySelector('.sign-in [role=alert]')?.textContent")
+    page.click(".sign-in button", "Go on with the session of before")
+
+    assert said == "This link was used already, or is older than 15 minutes."
+    assert page.until(f"{TABS}.length && {TABS}") == OPERATOR
+
+
+def test_a_session_that_could_not_be_ended_is_not_shown_as_ended(page: Page) -> None:
+    open_signed_in(page, "admin")
+    page.settle()
+    page.tab.set_offline(is_offline=True)
+    page.click("button", "Sign out")
+    said = page.until("document.querySelector('.side [role=alert]')?.textContent")
+    page.tab.set_offline(is_offline=False)
+    page.click("button", "Sign out")
+
+    assert said == "Not signed out: The service does not answer"
+    assert page.until(f"{SIGN_IN} !== null")
+    assert page.problems() == []
