@@ -10,7 +10,7 @@ import * as erasures from "../../../src/headrace/http/page/state/admin/erasures.
 import * as filters from "../../../src/headrace/http/page/state/filters.js";
 import * as format from "../../../src/headrace/http/page/state/format.js";
 import * as funnelSteps from "../../../src/headrace/http/page/state/analyses/funnel_steps.js";
-import { fittingRange, isBeforeFirst, mayBeNew, withoutPrevious } from "../../../src/headrace/http/page/state/first_days.js";
+import { beforeFirst, fittingRange, mayBeginLater, sinceFirst } from "../../../src/headrace/http/page/state/first_days.js";
 import { DEFAULT_STATE, formatUrl, parseUrl, VIEWS } from "../../../src/headrace/http/page/state/page_state.js";
 import { changedRetention, daysOf, expiringDays } from "../../../src/headrace/http/page/state/admin/retention.js";
 import { splitOpen } from "../../../src/headrace/http/page/state/rows.js";
@@ -95,22 +95,27 @@ test("a website opens with the days that it has, an older one with the default",
   assert.deepEqual(lasts, [1, 3, 3, 7, 14, 14, undefined, undefined]);
 });
 
-test("nothing is compared with a range that ends before the first day", () => {
+test("a range that begins before the first day lacks all or a part of what is compared", () => {
   const bounds = { startDate: "2026-03-20", endDate: "2026-03-21" };
-  assert.equal(isBeforeFirst(bounds, "previous_period", "2026-03-20"), true);
-  assert.equal(isBeforeFirst(bounds, "previous_period", "2026-03-19"), false);
-  assert.equal(isBeforeFirst(bounds, "previous_year", "2025-03-22"), true);
-  assert.equal(isBeforeFirst(bounds, "none", "2026-03-20"), false);
-  assert.equal(isBeforeFirst(bounds, "previous_period", ""), false);
+  const lacking = (/** @type {string} */ compare, /** @type {string} */ firstDay) => beforeFirst(bounds, compare, firstDay);
+  assert.deepEqual(["2026-03-20", "2026-03-19", "2026-03-18", ""].map((day) => lacking("previous_period", day)), ["all", "part", "none", "none"]);
+  assert.deepEqual([lacking("previous_year", "2025-03-22"), lacking("none", "2026-03-20")], ["all", "none"]);
 });
 
-test("a website may be new where nothing is before the figures", () => {
+test("a website may begin later where the first bucket of all is quiet", () => {
   const some = { visitors: 1, pageViews: 0, sessions: 0 };
   const none = { visitors: 0, pageViews: 0, sessions: 0, bounceRate: null };
-  const figures = (/** @type {any} */ previous, /** @type {any} */ first) => ({ summary: { ...some, previous }, timeseries: [first, some] });
-  assert.deepEqual([figures(none, none), figures(null, none), figures(undefined, none)].map(mayBeNew), [true, true, true]);
-  assert.deepEqual([figures(some, none), figures(undefined, some)].map(mayBeNew), [false, false]);
-  assert.deepEqual(plain(withoutPrevious({ summary: { ...some, previous: none }, timeseries: [{ ...some, previous: none }] })), { summary: some, timeseries: [some] });
+  const figures = (/** @type {any} */ ...timeseries) => ({ summary: some, timeseries });
+  const compared = (/** @type {any} */ previous) => figures({ ...some, previous }, { ...some, previous: some });
+  assert.deepEqual([compared(none), compared(null), figures(none, some), figures()].map(mayBeginLater), [true, true, true, true]);
+  assert.deepEqual([compared(some), figures(some)].map(mayBeginLater), [false, false]);
+});
+
+test("what is compared begins with the first event", () => {
+  const [some, none] = [{ visitors: 1 }, { visitors: 0 }];
+  const given = { online: 1, summary: { ...some, previous: some }, timeseries: [none, some, none].map((previous) => ({ ...some, previous })) };
+  assert.deepEqual(plain(sinceFirst(given)), { online: 1, summary: some, timeseries: [some, { ...some, previous: some }, { ...some, previous: none }] });
+  assert.deepEqual(plain(sinceFirst({ ...given, timeseries: [{ ...some, previous: none }, { ...some, previous: null }] })).timeseries, [some, some]);
 });
 
 test("a bucket has begun when its first moment is there", () => {

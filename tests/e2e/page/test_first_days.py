@@ -215,8 +215,13 @@ def test_a_range_of_the_url_is_kept_for_another_website(operator: Page) -> None:
 
 @pytest.mark.parametrize(
     ("first", "before"),
-    [(40, "="), (75, "was 0"), (29, NOTHING)],
-    ids=["events before", "a pause of weeks", "the first day of the range"],
+    [(59, "="), (75, "was 0"), (40, NOTHING), (29, NOTHING)],
+    ids=[
+        "the first day before",
+        "a pause of weeks",
+        "a part of the days before",
+        "the first day of the range",
+    ],
 )
 def test_an_older_website_opens_with_thirty_days(tab: Page, first: int, before: str) -> None:
     page = opened(tab, first, 0)
@@ -225,4 +230,34 @@ def test_an_older_website_opens_with_thirty_days(tab: Page, first: int, before: 
     assert page.until(RANGE) == "Last 30 days"
     assert "last=" not in page.until("location.href")
     assert changes[0].startswith(before)
+    assert page.problems() == []
+
+
+def test_a_range_before_that_is_known_in_part_is_drawn_and_gives_no_change(tab: Page) -> None:
+    page = opened(tab, 40, 0)
+    first = first_event(page)
+
+    assert page.until(CHANGES) == [f"{NOTHING} {first.replace('Nothing', 'No whole range')}"] * 5
+    assert page.until(LEGEND) == ["Visitors", "Before", first.replace("Nothing", "No whole range")]
+    rows = table_rows(page)
+    assert [row[2] for row in rows[1:]] == [NOTHING] * 19 + ["1"] + ["0"] * 10
+    assert page.problems() == []
+
+
+def test_a_range_without_events_names_the_last_one(tab: Page) -> None:
+    page = Page(tab.tab, tab.service, tab.service.website(public=True))
+    send_events(tab.service, page.website, 5)
+    page.open("/", last="1")
+    page.until("document.querySelector('.welcome')")
+    title = page.until("document.querySelector('.welcome h2').textContent")
+    said = page.until("document.querySelector('.welcome p').textContent")
+    page.click(".welcome a")
+    page.settle()
+
+    assert title == "No events in these days"
+    assert said.startswith("The last one was on ")
+    last_day = (datetime.now(UTC) - timedelta(days=5)).date()
+    assert page.parameter("to") == last_day.isoformat()
+    assert page.parameter("from") == (last_day - timedelta(days=29)).isoformat()
+    assert page.totals(1)["Page views"] == "1"
     assert page.problems() == []

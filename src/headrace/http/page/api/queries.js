@@ -17,10 +17,11 @@ export function custom(website, body, signal) {
   return call("POST", "/v1/query/custom", { parameters: { website_id: website }, body, signal });
 }
 
-/** When the first event of a website was, "" without one. @param {string} website @param {AbortSignal} [signal] @returns {Promise<string>} */
-export async function firstEvent(website, signal) {
-  const query = { table: "events", selects: [{ field: "time", aggregate: "earliest", alias: "first" }] };
-  return (await custom(website, { query, lastDays: MAX_DAYS }, signal)).data[0]?.["first"] ?? "";
+/** When the first and the last event of a website were, "" without one. @param {string} website @param {AbortSignal} [signal] @returns {Promise<{first: string, last: string}>} */
+export async function eventSpan(website, signal) {
+  const selects = [["earliest", "first"], ["latest", "last"]].map(([aggregate, alias]) => ({ field: "time", aggregate: String(aggregate), alias }));
+  const { data } = await custom(website, { query: { table: "events", selects }, lastDays: MAX_DAYS }, signal);
+  return { first: data[0]?.["first"] ?? "", last: data[0]?.["last"] ?? "" };
 }
 
 /** The rows as the service writes them in CSV. @param {string} website @param {CustomBody} body @returns {Promise<Blob>} */

@@ -1,7 +1,7 @@
 /** The overview of a website: one request, beside the range before. */
 
 import { amend, bounds, granularity, navigate, page, timezone, urlWith, website } from "../app_state.js";
-import { firstEvent } from "../api/queries.js";
+import { eventSpan } from "../api/queries.js";
 import { forgetBreakdowns, summary } from "../api/standard.js";
 import { ChartOrTable } from "../charts/chart_or_table.js";
 import { Breakdown } from "../controls/breakdown.js";
@@ -11,8 +11,8 @@ import { forget, useLoad } from "../controls/load.js";
 import { Failure, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { html } from "../html.js";
-import { hasBegun, openBucket, todayIn } from "../state/dates.js";
-import { fittingRange, isBeforeFirst, mayBeNew, withoutPrevious } from "../state/first_days.js";
+import { addDays, hasBegun, openBucket, todayIn } from "../state/dates.js";
+import { beforeFirst, fittingRange, mayBeginLater, sinceFirst } from "../state/first_days.js";
 import { bucketName, bucketTime, countryName, datetime, duration, exactNumber, NOTHING, percent, referrerName, shortNumber } from "../state/format.js";
 import { DEFAULT_STATE } from "../state/page_state.js";
 import { breakdownQuery } from "../state/standard_types.js";
@@ -53,9 +53,9 @@ export function Overview() {
   const key = JSON.stringify(request);
   const { value: loaded, error, isLoading, reload } = useLoad(`overview ${key}`, (signal) => summary(request, signal));
   const { first, isSettled } = useFirstEvent(id, loaded, isLoading);
-  const lacksBefore = first !== "" && isBeforeFirst(bounds.value, compare, dayOf(first));
-  const value = !isSettled ? undefined : loaded && lacksBefore ? withoutPrevious(loaded) : loaded;
-  const missing = lacksBefore ? `Nothing to compare with: no events before ${datetime(first, timezone.value)}` : "";
+  const lacking = first === "" ? "none" : beforeFirst(bounds.value, compare, dayOf(first));
+  const value = !isSettled ? undefined : loaded && lacking !== "none" ? sinceFirst(loaded) : loaded;
+  const missing = lacking === "none" ? "" : `${lacking === "all" ? "Nothing" : "No whole range"} to compare with: no events before ${datetime(first, timezone.value)}`;
   const afresh = () => {
     forgetBreakdowns();
     forget(); // the breakdowns without the first event
@@ -76,15 +76,15 @@ export function Overview() {
 }
 
 /**
- * The time of the first event, "" unless nothing is before what is shown; then a range that nobody has
+ * The time of the first event, "" where it is surely before all that is shown; else a range that nobody has
  * chosen becomes one that fits. Until `isSettled`, the figures are not those to be shown.
  * @param {string} id @param {import("../api/standard.js").Summary | undefined} figures @param {boolean} isLoading
  */
 function useFirstEvent(id, figures, isLoading) {
-  const isQuiet = figures !== undefined && !isEmpty(figures.summary, page.value.filters) && mayBeNew(figures);
-  const { value = "", error, isLoading: isUnknown } = useLoad(isQuiet ? `first event ${id}` : "", (signal) => firstEvent(id, signal));
+  const isQuiet = figures !== undefined && !isEmpty(figures.summary, page.value.filters) && mayBeginLater(figures);
+  const { value, error, isLoading: isUnknown } = useLoad(isQuiet ? `event span ${id}` : "", (signal) => eventSpan(id, signal));
   const isChanging = useRef(false);
-  const first = isQuiet && !isUnknown && error == null ? value : "";
+  const first = isQuiet && !isUnknown && error == null ? (value?.first ?? "") : "";
   const { range } = page.value;
   const fitting = first !== "" && "isDefault" in range ? fittingRange(dayOf(first), todayIn(timezone.value)) : null;
   useEffect(() => {
@@ -101,16 +101,23 @@ function dayOf(time) {
   return todayIn(timezone.value, Date.parse(time));
 }
 
-/** Without an event in the range: how the first one gets there, and how old ones are found. @param {{onFirst: () => void}} props */
+/** Without an event in the range: how the first one gets there, or where the last ones are. @param {{onFirst: () => void}} props */
 function Nothing({ onFirst }) {
+  const id = page.value.website;
+  const { value, error } = useLoad(`event span ${id}`, (signal) => eventSpan(id, signal));
   const [steps, setSteps] = useState(/** @type {{Steps: any} | null} */ (null));
   useEffect(() => {
     import("./setup.js").then(({ FirstSteps }) => setSteps({ Steps: FirstSteps }));
   }, []);
-  const isAll = "last" in page.value.range;
-  return html`<section class="card welcome"><h2>${isAll ? "No events yet" : "No events in these days"}</h2>
-      <p class="soft">${isAll ? "The chart appears by itself with the first one. Two steps lead there:" : html`<a href=${urlWith({ range: { last: 30 } })}>Show the last 30 days</a>`}</p></section>
-    ${isAll && steps && html`<${steps.Steps} onFirst=${onFirst} />`}`;
+  if (!value && error == null) return html`<section class="card"><${Skeleton} lines=${2} /></section>`;
+  if (value?.last !== "") {
+    const to = value ? dayOf(value.last) : todayIn(timezone.value);
+    return html`<section class="card welcome"><h2>No events in these days</h2>
+      <p class="soft">${value && `The last one was on ${datetime(value.last, timezone.value)}. `}<a href=${urlWith({ range: { from: addDays(to, -29), to } })}>Show the 30 days up to then</a></p></section>`;
+  }
+  return html`<section class="card welcome"><h2>No events yet</h2>
+      <p class="soft">The chart appears by itself with the first one. Two steps lead there:</p></section>
+    ${steps && html`<${steps.Steps} onFirst=${onFirst} />`}`;
 }
 
 /** Whether there is nothing to show, and no filter that hides it. @param {Row} totals @param {object[]} filters */
