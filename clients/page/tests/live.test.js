@@ -61,6 +61,15 @@ test("a connection that is silent for 40 seconds is opened again after the last 
   close();
 });
 
+test("a list without an event goes on from the beginning of its stream, and shows no gap", async () => {
+  const { items, close } = await opened([":\nid: a-0\n\n"], [":\n\n", EVENT]);
+  await pass(40_000);
+  await pass(2_000);
+  assert.deepEqual(lastIds, [undefined, "a-0"]);
+  assert.deepEqual(items, [{ kind: "event", body: { table: "events" } }]);
+  close();
+});
+
 test("what the service no longer has is between the last byte and the new connection", async () => {
   const { items, close } = await opened([":\n\n", EVENT], [":\n\n", MISSED, MISSED]);
   await pass(40_000);

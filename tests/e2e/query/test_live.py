@@ -25,13 +25,13 @@ class Event(NamedTuple):
 
 
 def read_events(response: http.client.HTTPResponse) -> Iterator[Event]:
-    """Yield the events of a stream; comments are left out."""
+    """Yield the events of a stream; comments and ids alone are left out."""
     fields: dict[str, str] = {}
     for line in iter(response.readline, b""):
         name, _, value = line.decode().rstrip("\n").partition(": ")
         if name and name != ":":
             fields[name] = value
-        elif fields:
+        elif "data" in fields:
             yield Event(fields["event"], fields["id"], json.loads(fields["data"]))
             fields = {}
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from headrace.base.clock import Clock
 from headrace.base.errors import Unavailable
-from headrace.formats.event_stream import COMMENT
+from headrace.formats.event_stream import COMMENT, encode_position
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.live import LiveSource
 from headrace.query.live.feed import Feed, parse_position
@@ -54,7 +54,8 @@ class LiveService:
         """
         async with self._following(website_id) as feed:
             position = parse_position(last_id) if last_id else feed.end
-            yield COMMENT  # the client knows at once that the stream is open
+            # The client knows at once that the stream is open, and where a new one goes on.
+            yield COMMENT if last_id else encode_position(position.as_id())
             commented_s = checked_s = self._clock.monotonic_s()
             while not self._is_closing:
                 if position != feed.end:

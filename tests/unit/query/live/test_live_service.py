@@ -60,11 +60,12 @@ class Harness:
         self.may_read = True
 
     @contextlib.asynccontextmanager
-    async def stream(self) -> AsyncGenerator[AsyncGenerator[bytes]]:
-        """A stream that has sent its first comment."""
-        stream = self.service.stream(WEBSITE, "", lambda: self.may_read)
+    async def stream(self, last_id: str = "") -> AsyncGenerator[AsyncGenerator[bytes]]:
+        """A stream that has sent its first comment, with an id where it is a new one."""
+        stream = self.service.stream(WEBSITE, last_id, lambda: self.may_read)
         async with contextlib.aclosing(stream):
-            assert await anext(stream) == COMMENT
+            beginning = b":\nid: e-%d\n\n" % len(self.source.items)
+            assert await anext(stream) == (COMMENT if last_id else beginning)
             yield stream
 
     async def begin_to_wait(self, stream: AsyncGenerator[bytes]) -> "asyncio.Future[bytes]":
@@ -85,6 +86,16 @@ def event(number: int) -> bytes:
 
 def missed(number: int, count: int) -> bytes:
     return f'event: missed\nid: e-{number}\ndata: {{"count":{count}}}\n\n'.encode()
+
+
+async def test_a_stream_without_events_goes_on_from_its_beginning() -> None:
+    harness = Harness()
+    harness.source.add(2)
+    async with harness.stream():
+        pass
+    harness.source.add(1)
+    async with harness.stream("e-2") as stream:
+        assert await anext(stream) == event(2)
 
 
 async def test_a_silent_stream_has_a_comment_every_15_seconds() -> None:

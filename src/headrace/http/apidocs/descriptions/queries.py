@@ -334,7 +334,8 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         " call that was refused as a whole: `path`, `code` and `errors`, without what was sent,"
         " and only of callers who may write to the website. `missed` tells"
         " how many items were left out for a client that was too slow or came back late, null where"
-        " nobody knows. `Last-Event-ID` goes on within the last 1,000 items. A comment comes every"
+        " nobody knows. `Last-Event-ID` goes on within the last 1,000 items; a new stream begins"
+        " with an id, so that it goes on before its first item, too. A comment comes every"
         " 15 seconds. A key has 20 streams at most; opening one counts as a query. Of several"
         " machines, the one that is called shows what it has accepted.",
     ),

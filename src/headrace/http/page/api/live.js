@@ -9,7 +9,7 @@ import { signedOut, urlOf } from "./client.js";
 
 /** @typedef {"open" | "waiting" | "refused"} StreamState */
 /** @typedef {{kind: string, body: any}} LiveItem  `kind` is `event`, `refused` or `missed`; the last one has `from` and `to` after an interruption */
-/** @typedef {{lastId: string, heard: number}} Position  where a stream goes on: after an event, "" before the first one; `heard` is when it last sent something, 0 for never */
+/** @typedef {{lastId: string, heard: number}} Position  where a stream goes on: after an event or the beginning, "" before it was open; `heard` is when it last sent something, 0 for never */
 
 const RETRY_MS = 2_000;
 /** The service sends a comment every 15 seconds; a connection that is silent for longer is dead. */
@@ -74,7 +74,6 @@ async function listen(website, position, connection, onItem, onOpen) {
   if (!response.ok || !response.body) return response.status < 500;
   let gap = position.heard ? { from: iso(position.heard), to: iso(Date.now()) } : null;
   position.heard = Date.now();
-  if (gap && !position.lastId) onItem({ kind: "missed", body: { count: null, ...gap } });
   onOpen();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let isGreeted = false;
@@ -86,6 +85,7 @@ async function listen(website, position, connection, onItem, onOpen) {
     text = rest;
     for (const { kind, id, data } of events) {
       if (kind === "") {
+        position.lastId = id || position.lastId;
         if (isGreeted) gap = null; // what is missing is sent before the second comment
         isGreeted = true;
         continue;
