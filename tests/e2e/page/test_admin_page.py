@@ -3,13 +3,14 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from headrace.adapters.data_dir.paths import QUARANTINE
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.model.data_retention import DataRetention
-from headrace.model.tenancy import Scope, WebsiteChange, WebsiteId
+from headrace.model.tenancy import OrganizationId, Scope, WebsiteChange, WebsiteId
 from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry
 from testing.browsers.marks import NEEDS_CHROMIUM
@@ -166,3 +167,66 @@ def send(page: Page, *events: dict[str, object]) -> None:
     path = f"/track?website_id={page.website}"
     key = bearer(page.service.master)
     assert page.service.post(path, list(events), headers=key).status_code == 200
+
+
+def test_a_website_is_renamed_and_the_list_of_websites_follows_at_once(page: Page) -> None:
+    page.open("admin/websites")
+    row = (
+        f"[...document.querySelectorAll('tr')].find((e) => e.innerText.includes('{page.website}'))"
+    )
+    page.until(f"[...{row}.querySelectorAll('button')][0].click() || true")
+    focused = page.until("document.activeElement?.closest('.new') && document.activeElement.value")
+    page.write(".new input", "Renamed <b>")
+    page.click(".new button", "Save")
+
+    assert focused
+    assert page.until("document.querySelector('.site').innerText === 'Renamed <b>'")
+    assert page.until(f"{row}.innerText.includes('Renamed <b>')")
+    key = page.service.key("manage:config")
+    path = f"/v1/admin/websites/{page.website}"
+    stored = page.service.get(path, headers=bearer(key)).json()["data"]
+    assert (stored["name"], stored["domain"]) == ("Renamed <b>", "shop.example")
+    assert page.problems() == []
+
+
+def test_a_key_is_created_with_the_day_on_which_it_expires(page: Page) -> None:
+    page.open("admin/keys")
+    page.click("summary", "New key")
+    page.click(".new button", "Create")
+    refused = page.until("document.querySelector('.new [role=alert]')?.textContent")
+    page.click(".choices label", "read:data")
+    page.write(".new input[type=date]", "2020-02-01")
+    page.click(".new button", "Create")
+    secret = page.until("document.querySelector('.secret pre')?.textContent")
+    states = page.until(
+        "((rows) => rows.length && rows)([...document.querySelectorAll('tbody tr')]"
+        ".filter((e) => '{0}'.startsWith(e.querySelector('.mono').innerText.slice(0, -1)))"
+        ".map((e) => e.cells[3].innerText))".replace("{0}", secret)
+    )
+
+    assert refused == 'Invalid request body: missing key "scopes"'
+    assert secret.startswith("hr_")
+    assert page.until("document.querySelector('.secret button').innerText === 'Copy'")
+    assert states[0].startswith("expired ")
+    assert page.problems() == []
+
+
+def test_an_operator_without_a_website_creates_the_first_one(
+    service: Service, tmp_path: Path
+) -> None:
+    code = service.directory.sessions.create_code(
+        scopes=frozenset({Scope.READ_DATA, Scope.MANAGE_CONFIG}),
+        organization_id=OrganizationId(service.organization("empty")),
+    )
+    with opened_page(service, "", tmp_path / "profile") as page:
+        page.tab.open(f"{service.url}/app/#code={code}")
+        page.click(".empty a", "Administration")
+        page.click("summary", "New website")
+        page.write(".new input", "First")
+        page.click(".new button", "Create")
+
+        assert page.until("document.querySelector('.site').innerText === 'First'")
+        page.click("nav a", "Overview")
+        page.settle()
+        assert page.until("document.querySelector('.welcome h2').innerText") == "No events yet"
+        assert page.problems() == []

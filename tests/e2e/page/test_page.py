@@ -599,14 +599,14 @@ def test_sign_in_says_what_is_wrong_with_a_link_and_with_a_key(page: Page) -> No
     assert of_scope == "API key missing read:data scope"
 
 
-def test_administration_makes_and_deletes_a_website(page: Page) -> None:
+def test_administration_creates_and_deletes_a_website(page: Page) -> None:
     service = page.service
     code = service.directory.sessions.create_code(
         scopes=frozenset({Scope.READ_DATA, Scope.MANAGE_CONFIG}), website_ids=()
     )
     made = (
         "[...document.querySelectorAll('tbody tr')]"
-        ".find((one) => one.textContent.includes('Made <here>'))"
+        ".find((one) => one.textContent.includes('Created <here>'))"
     )
     delete = (
         f"[...{made}.querySelectorAll('button')]"
@@ -615,11 +615,11 @@ def test_administration_makes_and_deletes_a_website(page: Page) -> None:
     page.tab.open(f"{service.url}/app/admin/websites?website_id={page.website}#code={code}")
     page.click("summary", "New website")
     page.until(
-        "((field) => { field.value = 'Made <here>';"
+        "((field) => { field.value = 'Created <here>';"
         " field.dispatchEvent(new Event('change', {bubbles: true})); return true; })"
         "(document.querySelector('.new input'))"
     )
-    page.click(".new button", "Make it")
+    page.click(".new button", "Create")
     page.until(delete)
     page.until(f"{made}.textContent.includes('Its events are refused')")
     page.until(delete)

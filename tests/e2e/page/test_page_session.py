@@ -32,9 +32,7 @@ def page(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def code_of(page: Page, *scopes: Scope) -> str:
-    return page.service.directory.sessions.create_code(
-        scopes=frozenset({Scope.READ_DATA, *scopes})
-    )
+    return page.service.directory.sessions.create_code(scopes=frozenset({Scope.READ_DATA, *scopes}))
 
 
 def open_by_link(page: Page, path: str, code: str) -> None:

@@ -1,6 +1,6 @@
 /** The page: who is signed in, and the view that the URL names. */
 
-import { amend, listen, page, session, website } from "./app_state.js";
+import { amend, listen, page, session, viewUrl, website } from "./app_state.js";
 import { ApiError, whenSignedOut } from "./api/client.js";
 import { fetchSession } from "./api/session.js";
 import { forgetBreakdowns } from "./api/standard.js";
@@ -85,8 +85,14 @@ function Opened({ name, entry }) {
   }, []);
   // A browser may keep that an import failed, and an updated service has other files: the page is loaded again.
   if (error != null) return html`<${Failure} error=${new ApiError("The service did not send this view", { status: 0 })} onRetry=${() => location.reload()} />`;
-  if (!page.value.website) return html`<${Empty} title="No website yet">Make one with <code>headrace website create</code>, or choose another key.<//>`;
+  if (!page.value.website && name !== "admin") return html`<${NoWebsite} />`;
   return Content ? html`<${Content} />` : null;
+}
+
+function NoWebsite() {
+  const mayCreate = session.value?.scopes.includes("manage:config");
+  const how = mayCreate ? html`in <a href=${viewUrl("admin", "websites")}>Administration</a>` : html`with <code>headrace website create</code>`;
+  return html`<section class="card"><${Empty} title="No website yet">Create one ${how}, or sign in with another key.<//></section>`;
 }
 
 whenSignedOut(() => {

@@ -259,9 +259,9 @@ def test_quarantine_shows_what_was_rejected_and_why(done: Administered) -> None:
 def test_websites_show_the_website_after_its_change(done: Administered) -> None:
     done.known.open("admin/websites")
 
-    # Made by this test, or by the one before it: less than an hour ago.
+    # Created by this test, or by the one before it: less than an hour ago.
     (head, row) = done.known.table(".data")
-    assert head == ["Website", "Domain", "Public", "Origins", "Made", "Actions"]
+    assert head == ["Website", "Domain", "Public", "Origins", "Created", "Actions"]
     assert row[:4] == [
         f"{NAME} {done.known.page.website}",
         "shop.example",
@@ -269,7 +269,7 @@ def test_websites_show_the_website_after_its_change(done: Administered) -> None:
         ", ".join(ORIGINS),
     ]
     assert row[4] == "just now" or row[4].endswith(" min ago")
-    assert row[5] == "Make private Delete"
+    assert row[5] == "Change Make private Delete"
     assert done.known.page.problems() == []
 
 

@@ -25,11 +25,24 @@ export async function signOut() {
   await call("DELETE", "/v1/session");
 }
 
+/**
+ * The session after one of its websites was created, changed or deleted: the service lists it a second later.
+ * @param {Session} session @param {import("./client.js").Row} site @param {"created" | "changed" | "deleted"} what @returns {Session}
+ */
+export function afterChange(session, site, what) {
+  const others = session.websites.filter(({ id }) => what !== "deleted" || id !== site["id"]);
+  const websites = others.map((one) => (one.id === site["id"] ? websiteOf(site) : one));
+  return { ...session, websites: what === "created" ? [...websites, websiteOf(site)] : websites };
+}
+
+/** @param {any} site @returns {Website} */
+function websiteOf(site) {
+  const { id, name = "", domain = "" } = typeof site === "string" ? { id: site } : site;
+  return { id, name: name || domain || id, domain: domain ?? "" };
+}
+
 /** @param {any} data @returns {Session} */
 function sessionOf(data) {
-  const websites = (data.websites ?? []).map((/** @type {any} */ site) => {
-    const { id, name = "", domain = "" } = typeof site === "string" ? { id: site } : site;
-    return { id, name: name || domain || id, domain: domain ?? "" };
-  });
+  const websites = (data.websites ?? []).map(websiteOf);
   return { scopes: data.scopes ?? [], expires: data.expires ?? "", websites };
 }

@@ -14,10 +14,10 @@ import { Keys, Organizations, Websites } from "./objects.js";
 import { Quarantine } from "./quarantine.js";
 import { Retention } from "./retention.js";
 
-/** @type {Record<string, {name: string, scope: string, view: () => any}>} */
+/** @type {Record<string, {name: string, scope: string, view: () => any, isOfWebsite?: true}>} */
 const TABS = {
-  storage: { name: "Storage", scope: "read:data", view: Storage },
-  erasures: { name: "Erasures", scope: "manage:data", view: Erasures },
+  storage: { name: "Storage", scope: "read:data", view: Storage, isOfWebsite: true },
+  erasures: { name: "Erasures", scope: "manage:data", view: Erasures, isOfWebsite: true },
   websites: { name: "Websites", scope: "manage:config", view: Websites },
   keys: { name: "Keys", scope: "manage:config", view: Keys },
   organizations: { name: "Organizations", scope: "manage:config", view: Organizations },
@@ -27,11 +27,11 @@ const TABS = {
 
 export function Admin() {
   const scopes = session.value?.scopes ?? ["read:data"];
-  const allowed = Object.entries(TABS).filter(([, { scope }]) => scopes.includes(scope));
-  const chosen = allowed.find(([name]) => name === page.value.item)?.[0] ?? "storage";
-  const View = TABS[chosen]?.view ?? Storage;
-  return html`<nav class="tabs pages" aria-label="Administration">${allowed.map(([name, tab]) => html`<a key=${name} href=${viewUrl("admin", name)} aria-current=${name === chosen ? "page" : undefined}>${tab.name}</a>`)}</nav>
-    <${View} key=${chosen} />`;
+  const allowed = Object.entries(TABS).filter(([, { scope, isOfWebsite }]) => scopes.includes(scope) && (page.value.website || !isOfWebsite));
+  const [chosen, tab] = allowed.find(([name]) => name === page.value.item) ?? allowed[0] ?? [];
+  if (!tab) return html`<section class="card"><${Empty} title="No website yet">This session may read websites, and there is none.<//></section>`;
+  return html`<nav class="tabs pages" aria-label="Administration">${allowed.map(([name, one]) => html`<a key=${name} href=${viewUrl("admin", name)} aria-current=${name === chosen ? "page" : undefined}>${one.name}</a>`)}</nav>
+    <${tab.view} key=${chosen} />`;
 }
 
 function Storage() {
