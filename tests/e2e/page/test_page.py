@@ -442,6 +442,34 @@ def test_a_panel_that_opens_is_within_the_window(page: Page, title: str, width: 
     assert cut == []
 
 
+def test_a_panel_takes_the_keys_and_closes_when_the_focus_leaves_it(page: Page) -> None:
+    page.open("/")
+    page.totals(VISITORS)
+    page.click("[title='Compare with']")
+    focused = page.until("document.activeElement.getAttribute('role')")
+    for key in ("ArrowDown", "Enter"):
+        event = f"new KeyboardEvent('keydown', {{key: '{key}', bubbles: true}})"
+        page.until(f"document.activeElement.dispatchEvent({event}) || true")
+        page.settle()
+    compared = page.until("new URLSearchParams(location.search).get('compare')")
+    page.click("[title='Compare with']")
+    page.until("document.querySelector('.panel')")
+    page.until("(document.querySelector('[title=\"Time zone\"]').focus(), true)")
+
+    assert focused == "listbox"
+    assert compared == "previous_year"
+    assert page.until("document.querySelector('.panel') === null")
+    assert page.until("document.activeElement.title") == "Time zone"
+
+
+def test_the_first_link_skips_to_the_content(page: Page) -> None:
+    page.open("/")
+    page.totals(VISITORS)
+    page.click(".skip")
+
+    assert page.until("document.activeElement.id") == "content"
+
+
 @pytest.mark.parametrize("path", ["/", "errors"])
 def test_hostile_names_are_shown_as_text(page: Page, path: str) -> None:
     page.open(path)

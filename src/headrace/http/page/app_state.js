@@ -60,7 +60,7 @@ export function listen() {
     const link = event.target instanceof Element ? event.target.closest("a") : null;
     const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
     if (!link || !isPlain || event.defaultPrevented || link.target || link.hasAttribute("download")) return;
-    if (link.origin !== location.origin || !link.pathname.startsWith("/app/")) return;
+    if (link.origin !== location.origin || !link.pathname.startsWith("/app/") || link.hash) return;
     event.preventDefault();
     follow(link.href);
   });

@@ -1,4 +1,4 @@
-/** A button that opens a panel: by Escape or a click elsewhere it closes, and gives back the focus. */
+/** A button that opens a panel: by Escape it closes and gives back the focus, and where the focus or a click goes elsewhere. */
 
 import { html } from "../html.js";
 import { useEffect, useRef, useState } from "../vendor/hooks.js";
@@ -22,7 +22,7 @@ export function Popover({ label, title, className = "", panelClass = "", shortcu
       if (!root.current?.contains(/** @type {Node} */ (event.target))) setOpen(false);
     };
     addEventListener("pointerdown", onPointer);
-    const first = root.current?.querySelector(".panel input, .panel select, .panel [aria-selected=true], .panel button, .panel a");
+    const first = root.current?.querySelector('.panel input, .panel select, .panel [role=listbox][tabindex="0"], .panel button, .panel a');
     if (first instanceof HTMLElement) first.focus();
     return () => removeEventListener("pointerdown", onPointer);
   }, [isOpen]);
@@ -38,7 +38,10 @@ export function Popover({ label, title, className = "", panelClass = "", shortcu
     event.stopPropagation();
     close();
   };
-  return html`<div class="popover" ref=${root} onKeyDown=${onKeyDown}>
+  const onFocusOut = (/** @type {FocusEvent} */ { relatedTarget }) => {
+    if (relatedTarget instanceof Node && !root.current?.contains(relatedTarget)) setOpen(false);
+  };
+  return html`<div class="popover" ref=${root} onKeyDown=${onKeyDown} onFocusOut=${onFocusOut}>
     <button type="button" class=${className} title=${title} aria-haspopup="dialog" aria-expanded=${isOpen}
       data-shortcut=${shortcut} onClick=${() => setOpen(!isOpen)}>${label}</button>
     ${isOpen && html`<div class=${`panel ${align} ${panelClass}`} role="dialog" aria-label=${title}>${children(close)}</div>`}
