@@ -58,7 +58,7 @@ def seed(service: Service, website: str) -> None:
     sent = service.post(f"/track?website_id={website}", events, headers=bearer(key))
     assert sent.status_code == 200, sent.text
     faults = [
-        {"timestamp": start_ms, "path": "/page-1", "message": name, "errorType": "TypeError"}
+        {"timestamp": start_ms, "path": "/page-1", "message": name, "errorType": name[:128]}
         for name in HOSTILE_NAMES
     ]
     assert service.post(f"/errors?client_id={website}", faults).status_code == 200
