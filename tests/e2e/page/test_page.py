@@ -235,6 +235,22 @@ def test_line_to_the_day_that_goes_on_is_dotted(page: Page, view: str) -> None:
     assert own.problems() == []
 
 
+def test_dashes_keep_their_length_when_the_window_goes_to_a_sharper_screen(page: Page) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    send_on_two_days(page.service, own.website)
+    dashes = "document.querySelector('.lead .chart canvas').drawn.lines.map(({dash}) => dash)"
+    with recorded_drawing(own):
+        own.open("/", last="3", granularity="daily", compare="none")
+        own.settle()
+        before = own.until(dashes)
+        own.set_width(1280, scale=2)
+        after = own.until(f"devicePixelRatio === 2 && {dashes}.length === 2 && {dashes}")
+        own.set_width(1280)
+
+    assert before == after == [[], [2, 4]]
+    assert own.problems() == []
+
+
 def send_on_two_days(service: Service, website: str) -> None:
     """Send an event, a vital and an error, yesterday and today."""
     for timestamp_ms in (yesterday_ms(), int(datetime.now(UTC).timestamp() * 1000)):

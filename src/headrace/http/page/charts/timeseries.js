@@ -25,11 +25,15 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 export function TimeSeries({ times, series: lines, open = -1, label, names, format, axisFormat, height = 260, isArea = true, max, limits = [] }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [tip, setTip] = useState(/** @type {{index: number, left: number, width: number} | null} */ (null));
-  const [scheme, setScheme] = useState(dark.matches);
+  const [look, setLook] = useState(currentLook);
   useEffect(() => {
-    const onChange = () => setScheme(dark.matches);
+    const onChange = () => setLook(currentLook());
     dark.addEventListener("change", onChange);
-    return () => dark.removeEventListener("change", onChange);
+    addEventListener("dppxchange", onChange); // uPlot's, when the window is on another screen or zoomed
+    return () => {
+      dark.removeEventListener("change", onChange);
+      removeEventListener("dppxchange", onChange);
+    };
   }, []);
   const series = lines.flatMap((line) => (line.isPrevious ? [line] : withOpenEnd(line, open)));
   const content = JSON.stringify([times, series]);
@@ -56,7 +60,7 @@ export function TimeSeries({ times, series: lines, open = -1, label, names, form
       plot?.destroy();
       setTip(null);
     };
-  }, [content, theme.value, scheme, height]);
+  }, [content, theme.value, look, height]);
   const colors = seriesColors(series);
   return html`<figure class="chart" aria-label=${label}>
     <div ref=${host} style=${{ height: `${height}px` }} aria-hidden="true"></div>
@@ -66,6 +70,11 @@ export function TimeSeries({ times, series: lines, open = -1, label, names, form
         <i style=${{ background: `var(${colors[index]})` }}></i><bdi>${name}</bdi><span>${format(values[tip.index] ?? null)}</span></div>`)}
     </div>`}
   </figure>`;
+}
+
+/** What a chart is drawn for: colours, and pixels of the canvas in one of the window. */
+function currentLook() {
+  return `${dark.matches} ${devicePixelRatio}`;
 }
 
 /** A line, and its end that goes on where there is one. @param {Series} line @param {number} open @returns {Series[]} */
