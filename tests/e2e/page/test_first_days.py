@@ -215,7 +215,7 @@ def test_a_range_of_the_url_is_kept_for_another_website(operator: Page) -> None:
 
 @pytest.mark.parametrize(
     ("first", "before"),
-    [(59, "="), (75, "was 0"), (40, NOTHING), (29, NOTHING)],
+    [(59, "=unchanged"), (75, "was 0"), (40, NOTHING), (29, NOTHING)],
     ids=[
         "the first day before",
         "a pause of weeks",

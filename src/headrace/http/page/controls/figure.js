@@ -22,8 +22,8 @@ function Change({ value, previous, shownPrevious, exactPrevious, isBetterLow }) 
   const relative = change(value, previous);
   if (relative === null) return html`<span class="change faint" title=${exactPrevious}>was ${shownPrevious ?? NOTHING}</span>`;
   const side = Math.abs(relative) < 0.0005 ? "same" : relative > 0 !== isBetterLow ? "good" : "bad";
-  const sign = relative > 0.0005 ? "▲" : relative < -0.0005 ? "▼" : "=";
+  const [sign, words] = side === "same" ? ["=", "unchanged"] : relative > 0 ? ["▲", "up"] : ["▼", "down"];
   return html`<span class=${`change ${side}`} title=${`Was ${exactPrevious}`}>
-    <span aria-hidden="true">${sign}</span><span class="hidden">${relative < 0 ? "down" : "up"}</span>\u00a0${percent(Math.abs(relative))}${" "}
+    <span aria-hidden="true">${sign}</span><span class="hidden">${words}</span>\u00a0${percent(Math.abs(relative))}${" "}
     <span class="faint">from ${shownPrevious}</span></span>`;
 }

@@ -2,7 +2,7 @@
 
 import { amend, bounds, granularity, navigate, page, timezone } from "../app_state.js";
 import { html } from "../html.js";
-import { comparedBounds, isDate, localTimezone, shifted, todayIn } from "../state/dates.js";
+import { comparedBounds, dayCount, isDate, localTimezone, MAX_DAYS, shifted, todayIn } from "../state/dates.js";
 import { rangeName } from "../state/format.js";
 import { useState } from "../vendor/hooks.js";
 import { OptionList } from "./option_list.js";
@@ -56,7 +56,8 @@ export function RangePicker({ hasCompare = true, hasGranularity = true }) {
 export function RangePanel({ range, bounds: { startDate, endDate }, onChoose }) {
   const [from, setFrom] = useState(startDate);
   const [to, setTo] = useState(endDate);
-  const isRange = isDate(from) && isDate(to) && from <= to;
+  const days = isDate(from) && isDate(to) ? dayCount({ startDate: from, endDate: to }) : 0;
+  const isRange = days >= 1 && days <= MAX_DAYS;
   return html`<div class="range-panel">
     <${OptionList} label="Range" value=${"last" in range ? String(range.last) : ""}
       options=${PRESETS.map(({ last, name }) => ({ value: String(last), label: name }))}
@@ -65,6 +66,7 @@ export function RangePanel({ range, bounds: { startDate, endDate }, onChoose }) 
       <label>From <input type="date" value=${from} onInput=${(/** @type {any} */ event) => setFrom(event.target.value)} /></label>
       <label>To <input type="date" value=${to} onInput=${(/** @type {any} */ event) => setTo(event.target.value)} /></label>
       <button type="submit" class="primary" disabled=${!isRange}>Show these days</button>
+      ${days > MAX_DAYS && html`<small class="refusal" role="status">Ten years at most</small>`}
     </form>
   </div>`;
 }
