@@ -297,6 +297,21 @@ def test_missing_file_is_found(data: Path, file: str, part: str, loss: str) -> N
     assert verify(data, "--json").problems == [(part, f"{file} is missing: {loss}")]
 
 
+@pytest.mark.parametrize(
+    ("file", "part", "loss"),
+    [
+        ("directory.sqlite", "directory", "websites and keys are lost"),
+        ("ledger.sqlite", "ledger", "which records of the logs are stored is unknown"),
+        ("repeats.sqlite", "repeats", "idempotency keys of the last day are lost"),
+    ],
+    ids=["directory", "ledger", "repeats"],
+)
+def test_emptied_file_is_found(data: Path, file: str, part: str, loss: str) -> None:
+    for one in data.glob(f"{file}*"):
+        one.write_bytes(b"")
+    assert verify(data, "--json").problems == [(part, f"{file} is empty: {loss}")]
+
+
 def test_damaged_directory_is_found(data: Path) -> None:
     content = (data / "directory.sqlite").read_bytes()
     (data / "directory.sqlite").write_bytes(content[:8192] + bytes(8192) + content[16384:])

@@ -90,12 +90,18 @@ def check_sqlite_files(paths: DataDirPaths, *, external: Collection[Path]) -> It
         ("ledger", paths.ledger, is_loaded, "which records of the logs are stored is unknown"),
         ("repeats", paths.idempotency, is_logged, "idempotency keys of the last day are lost"),
     ):
-        if not path.exists():
+        if not path.exists() or _is_empty(path):
             if is_required and path not in external:
-                yield Issue(part, f"{path.name} is missing: {loss}")
+                state = "empty" if path.exists() else "missing"
+                yield Issue(part, f"{path.name} is {state}: {loss}")
             continue
         for error in integrity_errors(path):
             yield Issue(part, f"{path.name} is damaged: {error}")
+
+
+def _is_empty(path: Path) -> bool:
+    """Return whether a file has nothing, which SQLite takes for an intact database."""
+    return path.stat().st_size == 0
 
 
 def has_logged(paths: DataDirPaths) -> bool:
