@@ -57,7 +57,9 @@ def test_the_key_is_made_once_and_kept_for_the_owner_alone(tmp_path: Path) -> No
     assert (path / "key").stat().st_mode & 0o77 == 0
 
 
-def test_a_damaged_file_is_an_error_that_names_the_cause(tmp_path: Path) -> None:
+def test_a_damaged_file_is_an_error_that_names_it_and_the_cause(tmp_path: Path) -> None:
     (tmp_path / "era_a.json").write_text("{")
-    with pytest.raises(StoreUnavailable, match="cannot read the erasures"):
+    with pytest.raises(StoreUnavailable) as failed:
         FileErasures(tmp_path).all()
+    file = tmp_path / "era_a.json"
+    assert str(failed.value) == f"the erasure {file} is damaged: Input data was truncated"

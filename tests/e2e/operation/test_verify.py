@@ -312,6 +312,49 @@ def test_emptied_file_is_found(data: Path, file: str, part: str, loss: str) -> N
     assert verify(data, "--json").problems == [(part, f"{file} is empty: {loss}")]
 
 
+@pytest.fixture
+def erased(data: Path) -> Path:
+    """The file of an erasure that matched nothing."""
+    website = json.loads(command(data, "website", "list", "--json").stdout)[0]["id"]
+    command(data, "erase", "--website", website, "--anonymous-id", "nobody")
+    (file,) = (data / "erasures").glob("era_*.json")
+    return file
+
+
+def command(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [HEADRACE, *arguments, "--data", str(data)],
+        capture_output=True,
+        text=True,
+        env=clean_environment({"HEADRACE_PORT": "0"}),
+        timeout=120,
+        check=False,
+    )
+
+
+def test_damaged_erasure_is_found_and_named_by_all_commands(data: Path, erased: Path) -> None:
+    erased.write_text("{")
+    problem = f"the erasure {erased} is damaged: Input data was truncated"
+    assert verify(data, "--json").problems == [("erasures", problem)]
+    listed = command(data, "erasures", "list")
+    assert (listed.returncode, listed.stderr) == (1, f"headrace: {problem}\n")
+    served = command(data, "serve")
+    assert served.returncode == 1
+    assert f"headrace: {problem}; restore it from a backup\n" in served.stderr
+    assert "Traceback" not in served.stderr
+
+
+@pytest.mark.usefixtures("erased")
+def test_damaged_or_missing_key_of_erasures_is_found(data: Path) -> None:
+    key = data / "erasures" / "key"
+    key.write_text(key.read_text()[:-2])
+    damaged = ("erasures", f"the key of the erasures {key} is damaged")
+    assert verify(data, "--json").problems == [damaged]
+    key.unlink()
+    missing = ("erasures", "key is missing: what was erased is not known in an import")
+    assert verify(data, "--json").problems == [missing]
+
+
 def test_damaged_directory_is_found(data: Path) -> None:
     content = (data / "directory.sqlite").read_bytes()
     (data / "directory.sqlite").write_bytes(content[:8192] + bytes(8192) + content[16384:])

@@ -43,7 +43,7 @@ class FileErasures:
             if not file.exists():
                 create_private_directory(self._path)
                 write_atomically(file, secrets.token_hex(_KEY_BYTES).encode())
-            return bytes.fromhex(file.read_text())
+            return _decode_key(file)
 
     def set_key(self, key: bytes) -> None:
         """Store the key of the subjects. Raises `StoreUnavailable`."""
@@ -70,18 +70,36 @@ class FileErasures:
         if erasure_id not in self._ids():
             return None
         with _translate_errors():
-            return _decode(self._file(erasure_id).read_bytes())
+            return _decode(self._file(erasure_id))
 
     def all(self) -> list[Erasure]:
         """Return all erasures, oldest first; see `ErasureStore.all`."""
         with _translate_errors():
-            found = [_decode(self._file(erasure_id).read_bytes()) for erasure_id in self._ids()]
+            found = [_decode(self._file(erasure_id)) for erasure_id in self._ids()]
         return sorted(found, key=lambda erasure: (erasure.requested_ms, erasure.id))
 
     def ids(self) -> frozenset[str]:
         """Return the ids of all erasures; see `ErasureStore.ids`."""
         with _translate_errors():
             return frozenset(self._ids())
+
+    def issues(self) -> list[str]:
+        """Return a sentence for each file that is damaged, and for a key that is missing."""
+        found: list[str] = []
+        for erasure_id in sorted(self._ids()):
+            try:
+                self.get(erasure_id)
+            except StoreUnavailable as error:
+                found.append(str(error))
+        file = self._path / KEY_FILE
+        if file.exists():
+            try:
+                self.key()
+            except StoreUnavailable as error:
+                found.append(str(error))
+        elif self._ids():
+            found.append(f"{file.name} is missing: what was erased is not known in an import")
+        return found
 
     def remove_unfinished(self) -> None:
         """Remove what a killed process left of a file that it was writing."""
@@ -108,8 +126,21 @@ def new_erasure_id() -> str:
     return f"era_{secrets.token_hex(8)}"
 
 
-def _decode(content: bytes) -> Erasure:
-    return msgspec.json.decode(content, type=Erasure)
+def _decode(file: Path) -> Erasure:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Erasure)
+    except msgspec.MsgspecError as error:
+        raise StoreUnavailable(f"the erasure {file} is damaged: {error}") from error
+
+
+def _decode_key(file: Path) -> bytes:
+    try:
+        key = bytes.fromhex(file.read_text(encoding="ascii"))
+    except ValueError:
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise StoreUnavailable(f"the key of the erasures {file} is damaged")
+    return key
 
 
 @contextlib.contextmanager
@@ -119,5 +150,3 @@ def _translate_errors() -> Generator[None]:
     except OSError as error:
         reason = error.strerror or os.strerror(error.errno or 0)
         raise StoreUnavailable(f"cannot use the erasures {error.filename}: {reason}") from error
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise StoreUnavailable(f"cannot read the erasures: {error}") from error

@@ -10,7 +10,7 @@ from headrace.adapters.engine.ipc.rows_client import EngineErasureClient
 from headrace.adapters.erasures.erasure_set import read_erasure_set, write_erasure_set
 from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.base.clock import SystemClock
-from headrace.base.errors import HeadraceError, OperatorError
+from headrace.base.errors import HeadraceError, OperatorError, StoreUnavailable
 from headrace.base.settings import Settings
 from headrace.model.erasure import WHOLE_WEBSITE, ErasureRequest
 from headrace.ports.rows.erasure import Erasure
@@ -47,6 +47,14 @@ def erase(
 def erasures_of(settings: Settings) -> FileErasures:
     """Return the erasures of the configured data directory."""
     return FileErasures(data_dir_paths(settings).erasures)
+
+
+def listed_erasures(settings: Settings) -> list[Erasure]:
+    """Return all erasures, newest first. Raises `OperatorError`."""
+    try:
+        return erasures_of(settings).all()[::-1]
+    except StoreUnavailable as error:
+        raise OperatorError(str(error)) from error
 
 
 def export_erasures_to(settings: Settings, file: Path) -> int:

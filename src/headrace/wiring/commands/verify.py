@@ -14,6 +14,7 @@ from headrace.adapters.backup.check import (
 )
 from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked
 from headrace.adapters.data_dir.paths import DataDirPaths
+from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.chdb.check import check_store
 from headrace.adapters.store.chdb.connection import ChdbInstance
@@ -49,11 +50,13 @@ def verify(settings: Settings, *, repairs: bool = False) -> IntegrityReport:
         is_ledger_sound = all(issue.part != "ledger" for issue in files)
         ledger = read_ledger(paths) if is_ledger_sound else LedgerContents()
         logs = check_logs(paths, ledger)
+        erasures = FileErasures(paths.erasures).issues()
         store = _check_store(settings, paths, ledger, repairs=repairs)
     return IntegrityReport(
         issues=(
             *files,
             *logs.issues,
+            *(Issue("erasures", error) for error in erasures),
             *(Issue("store", error) for error in (*ledger.losses, *store.issues)),
         ),
         logs=logs.logs,

@@ -11,6 +11,7 @@ from headrace.adapters.quarantine.requeue_lock import requeue_locked
 from headrace.adapters.query_scheduler.versions import DataVersions
 from headrace.adapters.sqlite.erasable_replies import SqliteErasableReplies
 from headrace.base.clock import SystemClock
+from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.base.logs import get_logger
 from headrace.base.settings import Settings
 from headrace.erasure.machines import ErasingMachines, OneMachine
@@ -40,10 +41,15 @@ def engine_erasures(
     """Return what runs erasures. Without `versions` nothing caches results.
 
     `finder` and `deleter` are its own: they are closed with it. Without `machine_id` other machines
-    are neither told nor waited for.
+    are neither told nor waited for. Raises `OperatorError` where an erasure cannot be read: nobody
+    knows what it erases then.
     """
     clock, log = SystemClock(), get_logger()
     erasures = FileErasures(paths.erasures)
+    try:
+        erasures.all()
+    except StoreUnavailable as error:
+        raise OperatorError(f"{error}; restore it from a backup") from error
     entries = ErasableQuarantine(paths.quarantine)
     machines: ErasingMachines | OneMachine = OneMachine()
     follow_s = None

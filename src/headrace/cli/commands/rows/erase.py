@@ -15,7 +15,7 @@ from headrace.erasure.receipt import receipt, rows_to_erase
 from headrace.model.erasure import WHOLE_WEBSITE, ErasureRequest
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.rows.erasure import Erasure
-from headrace.wiring.commands.erasure import erase, erasures_of, export_erasures_to
+from headrace.wiring.commands.erasure import erase, export_erasures_to, listed_erasures
 
 
 @click.command("erase")
@@ -115,7 +115,7 @@ def list_erasures(website: str | None, data: str | None, as_json: bool) -> None:
     """List the receipts of all erasures, newest first."""
     found = [
         erasure
-        for erasure in reversed(erasures_of(load_settings({"data_dir": data})).all())
+        for erasure in listed_erasures(load_settings({"data_dir": data}))
         if website in (None, erasure.website_id)
     ]
     if as_json:
