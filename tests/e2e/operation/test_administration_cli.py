@@ -412,6 +412,9 @@ NEED_DATA = (
     "quarantine show x",
     "quarantine retry --all",
     "backup file",
+    "erase --website web_x --all",
+    "erasures list",
+    "erasures export file",
     "verify",
     "migrate-store --to clickhouse://u:p@127.0.0.1:1/db",
 )

@@ -33,6 +33,15 @@ COMMANDS = (
     ("quarantine", "list"),
     ("backup", "/nowhere"),
     ("verify",),
+    ("storage",),
+    ("prune",),
+    ("erase", "--website", "web_x", "--anonymous-id", "a"),
+    ("erase", "--website", "web_x", "--all"),
+    ("erasures", "list"),
+    ("erasures", "export", "/nowhere"),
+    ("subject-access", "--website", "web_x", "--anonymous-id", "a"),
+    ("export", "--website", "web_x", "--format", "csv", "/nowhere"),
+    ("import", "--website", "web_x", "--format", "ndjson", "/dev/null"),
 )
 
 

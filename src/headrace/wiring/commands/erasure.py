@@ -15,7 +15,7 @@ from headrace.base.settings import Settings
 from headrace.model.erasure import WHOLE_WEBSITE, ErasureRequest
 from headrace.ports.rows.erasure import Erasure
 from headrace.wiring.commands.engine_access import EngineRuntime, connect_engine, find_engine
-from headrace.wiring.data import data_dir_paths, require_data
+from headrace.wiring.data import data_dir_paths, migrate_data_dir_if_idle, require_data
 from headrace.wiring.shared import open_configured_directory
 
 _POLL_S: Final = 0.2
@@ -37,6 +37,7 @@ def erase(
     erasure that has begun goes on in the service.
     """
     require_data(settings)
+    _require_current_data(settings)
     _check_website(settings, request)
     with find_engine(settings, "headrace erase") as runtime:
         if WHOLE_WEBSITE in request.selectors and not runtime.is_own:
@@ -51,6 +52,7 @@ def erasures_of(settings: Settings) -> FileErasures:
 
 def listed_erasures(settings: Settings) -> list[Erasure]:
     """Return all erasures, newest first. Raises `OperatorError`."""
+    _require_current_data(settings)
     try:
         return erasures_of(settings).all()[::-1]
     except StoreUnavailable as error:
@@ -59,7 +61,7 @@ def listed_erasures(settings: Settings) -> list[Erasure]:
 
 def export_erasures_to(settings: Settings, file: Path) -> int:
     """Write all erasures to a file; return their number. Raises `OperatorError`."""
-    require_data(settings)
+    _require_current_data(settings)
     found = read_erasure_set(data_dir_paths(settings).root)
     write_erasure_set(found, file)
     return len(found.erasures)
@@ -111,9 +113,15 @@ def _pending_here(erasures: FileErasures) -> list[Erasure]:
 
 def check_website_exists(settings: Settings, website_id: str) -> None:
     """Raise `OperatorError` for an unknown website, or a directory without data."""
-    require_data(settings)
+    _require_current_data(settings)
     if not _exists(settings, website_id):
         raise OperatorError(f"there is no website {website_id}")
+
+
+def _require_current_data(settings: Settings) -> None:
+    """Raise `OperatorError` for a directory without data, or of a newer version."""
+    require_data(settings)
+    migrate_data_dir_if_idle(settings)
 
 
 def _check_website(settings: Settings, request: ErasureRequest) -> None:
