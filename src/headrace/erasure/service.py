@@ -89,7 +89,7 @@ class ErasureService:
         self._lost_before: dict[str, int] = {}
 
     def begin(self, request: ErasureRequest, log_ends: Mapping[str, LogOffset]) -> Erasure:
-        """Decide what is erased, note it durably, and begin to delete it; not for a dry run.
+        """Decide what is erased, and note it durably; not for a dry run. `delete` goes on.
 
         Called between two loads, with requeueing blocked, when all before the ends is loaded.
         """
@@ -110,7 +110,6 @@ class ErasureService:
         if not request.dry_run:
             self._audit.record(erasure)
             self._erasures.put(erasure)
-            self._delete(erasure, plan)
         return erasure
 
     def resume(self, erasure: Erasure, log_ends: Mapping[str, LogOffset]) -> Erasure:
@@ -152,8 +151,8 @@ class ErasureService:
             received_until_ms=erasure.requested_ms,
         )
 
-    def delete_again(self, erasure: Erasure) -> None:
-        """Begin to delete the rows of a plan once more; loads nothing, and notes nothing."""
+    def delete(self, erasure: Erasure) -> None:
+        """Begin to delete the rows of a plan; may be repeated. Loads nothing, and notes nothing."""
         self._delete(erasure, _plan_of(erasure))
 
     def pending(self) -> list[Erasure]:

@@ -14,15 +14,15 @@ class ErasureSteps(Protocol, Generic[LeftoversT]):
     """The steps of erasures: `erasure.service.ErasureService`. Blocking, one at a time."""
 
     def begin(self, request: ErasureRequest, log_ends: Mapping[str, LogOffset]) -> Erasure:
-        """Decide what is erased and begin to delete it."""
+        """Decide what is erased, and note it durably; not for a dry run."""
         ...
 
     def resume(self, erasure: Erasure, log_ends: Mapping[str, LogOffset]) -> Erasure:
         """Begin to delete it once more."""
         ...
 
-    def delete_again(self, erasure: Erasure) -> None:
-        """Begin to delete the rows of its plan once more, without loading anything."""
+    def delete(self, erasure: Erasure) -> None:
+        """Begin to delete the rows of its plan, without loading anything; may be repeated."""
         ...
 
     def pending(self) -> Sequence[Erasure]:

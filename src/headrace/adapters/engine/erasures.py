@@ -67,20 +67,33 @@ class EngineErasures(Generic[LeftoversT]):
     async def begin(self, request: ErasureRequest) -> Erasure:
         """Begin an erasure; return when no answer has its rows, or after a time limit.
 
-        A dry run begins nothing. Raises `StoreUnavailable`: nothing has begun then.
+        A dry run begins nothing. Raises `StoreUnavailable`: nothing has begun then. Once it is
+        noted it has begun: a deletion that fails is begun again, as at a start.
         """
-        if not request.dry_run:
-            await self._on_thread(self._machines.join)
-        erasure = await self._begin(partial(self._steps.begin, request), request.website_id)
         if request.dry_run:
-            return erasure
+            return await self._begin(partial(self._steps.begin, request), request.website_id)
+        await self._on_thread(self._machines.join)
+        erasure, is_deleting = await self._begin(
+            partial(self._note_and_delete, request), request.website_id
+        )
         clean: asyncio.Future[Erasure] = asyncio.get_running_loop().create_future()
-        self._start(self._complete(erasure, has_begun=True, clean=clean))
+        self._start(self._complete(erasure, has_begun=is_deleting, clean=clean))
         self._log.info("erasure_begun", erasure=erasure.id, website=erasure.website_id)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ANSWER_TIMEOUT_S):
                 return await asyncio.shield(clean)
         return erasure
+
+    def _note_and_delete(
+        self, request: ErasureRequest, log_ends: Mapping[str, LogOffset]
+    ) -> tuple[Erasure, bool]:
+        """Note an erasure and begin to delete its rows; return whether that was possible."""
+        erasure = self._steps.begin(request, log_ends)
+        try:
+            self._steps.delete(erasure)
+        except Exception as error:  # noqa: BLE001 - it is noted, so no error may end it
+            return self._note_failure(erasure, error), False
+        return erasure, True
 
     async def restore_answers(self) -> None:
         """Return when no answer has the rows of an erasure that answers did not have before.
@@ -96,7 +109,7 @@ class EngineErasures(Generic[LeftoversT]):
         backoff_s = _INITIAL_BACKOFF_S
         while True:
             try:
-                await self._on_thread(partial(self._steps.delete_again, erasure))
+                await self._on_thread(partial(self._steps.delete, erasure))
                 await self._until_deleted(erasure)
             except (StoreUnavailable, OperatorError) as error:
                 self._log.warning("erasure_failed", erasure=erasure.id, reason=str(error))
@@ -164,7 +177,7 @@ class EngineErasures(Generic[LeftoversT]):
                 erasure = await self._until_done(erasure)
             except Exception as error:  # noqa: BLE001 - no error may end an erasure
                 has_begun = False
-                erasure = await self._record_failure(erasure, error)
+                erasure = await self._on_thread(partial(self._note_failure, erasure, error))
                 await asyncio.sleep(backoff_s)
                 backoff_s = min(backoff_s * 2, _MAX_BACKOFF_S)
         self._log.info("erasure_done", erasure=erasure.id)
@@ -201,14 +214,14 @@ class EngineErasures(Generic[LeftoversT]):
             await asyncio.sleep(self._files_poll_s)
         return await self._on_thread(partial(self._machines.with_all_parts, erasure))
 
-    async def _record_failure(self, erasure: Erasure, error: Exception) -> Erasure:
+    def _note_failure(self, erasure: Erasure, error: Exception) -> Erasure:
         known = isinstance(error, StoreUnavailable | OperatorError)
         reason = str(error) if known else "a step failed: the log of the engine has the cause"
         self._log.warning("erasure_failed", erasure=erasure.id, reason=reason)
         if not known:
             self._log.error("erasure_step_failed", exc_info=error)
         with contextlib.suppress(StoreUnavailable):
-            return await self._on_thread(partial(self._steps.note_failure, erasure, reason))
+            return self._steps.note_failure(erasure, reason)
         return erasure
 
     async def _on_thread(self, step: Callable[[], _ResultT]) -> _ResultT:
@@ -216,14 +229,14 @@ class EngineErasures(Generic[LeftoversT]):
             return await asyncio.get_running_loop().run_in_executor(self._thread, step)
 
     async def _begin(
-        self, step: Callable[[Mapping[str, LogOffset]], Erasure], website_id: str
-    ) -> Erasure:
+        self, step: Callable[[Mapping[str, LogOffset]], _ResultT], website_id: str
+    ) -> _ResultT:
         """Take a step between two loads, when all that is durable is loaded.
 
         An import has either checked its rows against the erasure, or the erasure finds them.
         """
 
-        def take(load_all: LoadAll) -> Erasure:
+        def take(load_all: LoadAll) -> _ResultT:
             with self._blocking_requeue():
                 return step(load_all())
 

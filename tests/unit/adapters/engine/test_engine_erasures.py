@@ -64,9 +64,9 @@ class Steps:
         self._take("resume")
         return erasure
 
-    def delete_again(self, erasure: Erasure) -> None:
+    def delete(self, erasure: Erasure) -> None:
         assert erasure.plan == PLAN
-        self._take("delete again")
+        self._take("delete")
 
     def pending(self) -> Sequence[Erasure]:
         return self.kept
@@ -190,7 +190,7 @@ async def test_an_erasure_is_returned_when_answers_are_clean_and_goes_on_to_the_
     assert erasure.answers_clean_ms == 2
     await until_finished(steps)
     await erasures.close()
-    assert steps.taken == ["begin", *REST, "close"]
+    assert steps.taken == ["begin", "delete", *REST, "close"]
 
 
 async def test_a_failed_step_is_noted_and_all_are_taken_again() -> None:
@@ -200,7 +200,7 @@ async def test_a_failed_step_is_noted_and_all_are_taken_again() -> None:
     await erasures.begin(REQUEST)
     await until_finished(steps)
     await erasures.close()
-    failed = ["begin", *REST[:-1], "the disk is full"]
+    failed = ["begin", "delete", *REST[:-1], "the disk is full"]
     assert steps.taken == [*failed, "resume", *REST, "close"]
 
 
@@ -214,14 +214,27 @@ async def test_nothing_begins_where_the_first_step_fails() -> None:
     assert steps.taken == ["begin", "close"]
 
 
+@pytest.mark.parametrize("failure", [StoreUnavailable("away"), ValueError("unexpected")])
+async def test_an_erasure_whose_deletion_fails_has_begun_and_goes_on(failure: Exception) -> None:
+    steps = Steps()
+    steps.failures["delete"] = [failure]
+    erasures = erasures_of(steps)
+    erasure = await erasures.begin(REQUEST)
+    assert erasure.answers_clean_ms == 2
+    await until_finished(steps)
+    await erasures.close()
+    assert steps.taken[:2] == ["begin", "delete"]
+    assert steps.taken[3:] == ["resume", *REST, "close"]
+
+
 async def test_rows_that_answers_had_lost_are_deleted_again_before_a_start_goes_on() -> None:
     clean = replace(PENDING, answers_clean_ms=2)
     without_plan = replace(clean, plan=None)
     steps = Steps(PENDING, clean, without_plan)
-    steps.failures["delete again"] = [StoreUnavailable("the disk is full")]
+    steps.failures["delete"] = [StoreUnavailable("the disk is full")]
     erasures = erasures_of(steps)
     await erasures.restore_answers()
-    assert steps.taken == ["delete again", "delete again", "deleted"]
+    assert steps.taken == ["delete", "delete", "deleted"]
     await erasures.close()
 
 
@@ -241,9 +254,10 @@ async def test_an_erasure_is_done_when_the_other_machines_have_finished() -> Non
     assert erasure.answers_clean_ms == 2
     await until_finished(steps)
     await erasures.close()
-    clean = ["join", "begin", "deleted", "forget web_1", "announce", "note clean", "clean files"]
+    begun = ["join", "begin", "delete", "deleted", "forget web_1"]
+    clean = ["announce", "note clean", "clean files"]
     away = ["tell", "forget identifier", "the other is away", "the other is away"]
-    assert steps.taken == [*clean, *away, "finish", "close"]
+    assert steps.taken == [*begun, *clean, *away, "finish", "close"]
 
 
 async def test_erasures_of_other_machines_are_carried_out_here() -> None:
