@@ -9,6 +9,7 @@ import pytest
 
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress, parse_address
 from headrace.adapters.store.clickhouse.check import check_clickhouse
+from headrace.adapters.store.clickhouse.row_deletion import ClickHouseRowDeleter
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.adapters.store.dialect.reports import ExpectedRows
 from headrace.base.errors import StoreUnavailable
@@ -65,6 +66,15 @@ def wait_for_rows(servers: ReplicatedServers, tables: ClickHouseTables, count: i
     wait_until(is_caught_up, "every replica has every row of its shard once", timeout_s=TIMEOUT_S)
 
 
+def wait_for_end_of_session(remaining: ClickHouseServer, tables: ClickHouseTables) -> None:
+    """Wait until Keeper knows that the other replica of a shard was killed."""
+    active = (
+        f"SELECT active_replicas FROM system.replicas WHERE table = 'events' "
+        f"AND database = '{tables.address.local_database}'"
+    )
+    wait_until(lambda: remaining.execute(active) == "1\n", "the session with Keeper has ended")
+
+
 def insert_when_possible(writer: ClickHouseWriter, batches: Mapping[str, bytes]) -> None:
     """Insert batches by token as the load loop does: again after each failure."""
 
@@ -119,13 +129,9 @@ def test_batches_are_stored_through_other_hosts_while_a_replica_is_read_only(
     """Keeper has lost what it knew of the replica that is on the first host of the URL."""
     table = f"`{tables.address.local_database}`.events"
     (broken, intact), _ = replicated_servers.shards
-    active = (
-        f"SELECT active_replicas FROM system.replicas WHERE table = 'events' "
-        f"AND database = '{tables.address.local_database}'"
-    )
     broken.kill()
     try:
-        wait_until(lambda: intact.execute(active) == "1\n", "the session with Keeper has ended")
+        wait_for_end_of_session(intact, tables)
         intact.execute(f"SYSTEM DROP REPLICA 'r1' FROM TABLE {table}")
     finally:
         broken.start()
@@ -133,6 +139,25 @@ def test_batches_are_stored_through_other_hosts_while_a_replica_is_read_only(
     assert rows_on(broken, tables) == (0, 0)
     broken.execute(f"SYSTEM RESTORE REPLICA {table}")
     wait_for_rows(replicated_servers, tables, 60)
+
+
+def test_rows_are_deleted_without_a_replica_which_deletes_them_when_it_is_back(
+    replicated_servers: ReplicatedServers, tables: ClickHouseTables
+) -> None:
+    insert_when_possible(tables.writer, {str(number): stream(number * 10) for number in range(6)})
+    (away, remaining), _ = replicated_servers.shards
+    deleter = ClickHouseRowDeleter(tables.address)
+    away.kill()
+    try:
+        wait_for_end_of_session(remaining, tables)
+        deleter.begin(EVENTS, f"id < unhex('{30:032x}')")
+        with pytest.raises(StoreUnavailable):
+            deleter.state(EVENTS)
+    finally:
+        away.start()
+    wait_for_rows(replicated_servers, tables, 30)
+    assert deleter.state(EVENTS).parts_left == 0
+    deleter.close()
 
 
 def test_check_finds_rows_that_a_replica_has_not_fetched_yet(

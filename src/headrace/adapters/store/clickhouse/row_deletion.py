@@ -1,10 +1,13 @@
 """Deletes rows on ClickHouse servers, of every shard.
 
-Without Keeper each host deletes its own rows; with it one statement is for all nodes.
+Without Keeper each host deletes its own rows; with it one statement is for all nodes. A replica
+that is away deletes them when it is back: the deletion is in Keeper.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
+
+from msgspec.structs import replace
 
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
 from headrace.adapters.store.clickhouse.connection import (
@@ -27,6 +30,14 @@ from headrace.ports.rows.deletion import DeletionState, TableSize
 
 _READ_TIMEOUT_S: Final = 60.0
 
+_ALL_NODES_SETTINGS: Final[Mapping[str, int | str]] = {
+    "distributed_ddl_output_mode": "throw_only_active",
+    "distributed_ddl_task_timeout": 10,
+}
+"""Wait for the nodes that have a session with Keeper, and for a hung one no longer than so many
+seconds: this machine loads nothing and answers no query meanwhile.
+"""
+
 _ResultT = TypeVar("_ResultT")
 
 
@@ -40,9 +51,14 @@ class ClickHouseRowDeleter:
     def begin(self, table: Table, condition: str) -> None:
         """Begin to delete rows; see `RowDeleter.begin`."""
 
+        statement = delete_rows(table.name, condition)
+        if self._address.is_replicated:
+            settings = {**statement.settings, **_ALL_NODES_SETTINGS}
+            statement = replace(statement, settings=settings)
+
         def run(client: SyncClient) -> None:
             client.database = self._address.local_database
-            client.command(render(delete_rows(table.name, condition), local_target(self._address)))
+            client.command(render(statement, local_target(self._address)))
 
         self._on_all_shards(run)
 
