@@ -52,18 +52,24 @@ class StorageDescriber:
         self._policy = policy
         self._clock = clock
 
-    def describe(self, website_id: WebsiteId | None = None) -> tuple[StoredRows, ...]:
+    def describe(
+        self, website_id: WebsiteId | None = None, *, received_before_ms: int | None = None
+    ) -> tuple[StoredRows, ...]:
         """Return the rows of one website, or of all, in the order of the directory.
 
-        Websites that are not in the directory follow. Raises `StoreUnavailable`, or `OperatorError`
-        where the directory cannot be read.
+        Websites that are not in the directory follow. With `received_before_ms`, expired rows that
+        were received later are not counted. Raises `StoreUnavailable`, or `OperatorError` where the
+        directory cannot be read.
         """
         retentions = {
             website.id: self._retention_of(website)
             for website in self._read_websites()
             if website_id is None or website.id == website_id
         }
-        counts = {table.name: self._count(table, retentions, website_id) for table in STORED_TABLES}
+        counts = {
+            table.name: self._count(table, retentions, website_id, received_before_ms)
+            for table in STORED_TABLES
+        }
         sizes = {table.name: self._deleter.size(table) for table in STORED_TABLES}
         unknown = {name for found in counts.values() for name in found} - retentions.keys()
         return tuple(
@@ -89,6 +95,7 @@ class StorageDescriber:
         table: Table,
         retentions: Mapping[WebsiteId, _Retention],
         website_id: WebsiteId | None,
+        received_before_ms: int | None,
     ) -> Mapping[WebsiteId, _Counts]:
         """Return the counts of the websites that have rows in a table."""
         cutoffs_ms = {
@@ -96,7 +103,9 @@ class StorageDescriber:
             for name, retention in retentions.items()
             if (cutoff_ms := retention.cutoffs.of_table(table)) is not None
         }
-        found = self._finder.select(describe_rows(table, cutoffs_ms, website_id))
+        found = self._finder.select(
+            describe_rows(table, cutoffs_ms, website_id, received_before_ms=received_before_ms)
+        )
         return {WebsiteId(name): _Counts(*map(int, counts)) for name, *counts in found}
 
 

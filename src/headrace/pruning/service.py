@@ -35,7 +35,7 @@ class PruneSteps:
         self._lost_before = deleter.lost_deletions()
 
     def find_expired(self) -> tuple[ExpiredRows, ...]:
-        """Return the expired rows of the websites of the directory.
+        """Return the expired rows of the websites of the directory that a prune deletes now.
 
         Also raises `OperatorError` where the directory cannot be read.
         """
@@ -47,7 +47,7 @@ class PruneSteps:
                 bytes=stored.bytes * stored.expired // (stored.rows + stored.expired),
                 cutoff_ms=stored.cutoff_ms,
             )
-            for stored in self._describer.describe()
+            for stored in self._describer.describe(received_before_ms=self._received_before_ms())
             if stored.expired and stored.cutoff_ms is not None
         )
 
@@ -56,7 +56,7 @@ class PruneSteps:
         cutoffs_ms: defaultdict[str, dict[WebsiteId, int]] = defaultdict(dict)
         for rows in expired:
             cutoffs_ms[rows.table][rows.website_id] = rows.cutoff_ms
-        received_before_ms = self._clock.now_ms() - self._min_age_ms if self._min_age_ms else None
+        received_before_ms = self._received_before_ms()
         for table in STORED_TABLES:
             for condition in deletions(
                 cutoffs_ms[table.name], received_before_ms=received_before_ms
@@ -77,3 +77,6 @@ class PruneSteps:
         if any(state.is_failing for state in states):
             raise StoreUnavailable("the store cannot delete rows now; it keeps trying")
         return any(state.parts_left for state in states)
+
+    def _received_before_ms(self) -> int | None:
+        return self._clock.now_ms() - self._min_age_ms if self._min_age_ms else None

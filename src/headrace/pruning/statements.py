@@ -16,12 +16,17 @@ _TIME_MS: Final = "toUnixTimestamp64Milli(time)"
 
 
 def describe_rows(
-    table: Table, cutoffs_ms: Mapping[WebsiteId, int], website_id: WebsiteId | None
+    table: Table,
+    cutoffs_ms: Mapping[WebsiteId, int],
+    website_id: WebsiteId | None,
+    *,
+    received_before_ms: int | None,
 ) -> CompiledQuery:
     """Return the statement for the rows of one website, or of every website that has rows.
 
     Its columns are the website, the rows from its cutoff on and those before it, and the times of
-    the first and last row from the cutoff on, 0 without one.
+    the first and last row from the cutoff on, 0 without one. With `received_before_ms` the rows
+    before the cutoff are those that were received before it.
     """
     parameters = Parameters()
     # `transform` takes no empty arrays. No row has the website "".
@@ -39,7 +44,7 @@ def describe_rows(
             [
                 "website_id",
                 "countIf(is_kept)",
-                "countIf(NOT is_kept)",
+                f"countIf(NOT is_kept{_received_before(received_before_ms)})",
                 f"minIf({_TIME_MS}, is_kept)",
                 f"maxIf({_TIME_MS}, is_kept)",
             ],
@@ -56,16 +61,21 @@ def deletions(cutoffs_ms: Mapping[WebsiteId, int], *, received_before_ms: int | 
 
     With `received_before_ms` they leave rows that were received later.
     """
-    received = ""
-    if received_before_ms is not None:
-        receipt = received_before_ms.to_bytes(6, "big").hex()
-        received = f" AND substring(id, 1, 6) < unhex('{receipt}')"
+    received = _received_before(received_before_ms)
     names = sorted(cutoffs_ms)
     return [
         f"({' OR '.join(_before_cutoffs(names[start:end], cutoffs_ms))}){received}"
         for start in range(0, len(names), WEBSITES_PER_DELETION)
         for end in (start + WEBSITES_PER_DELETION,)
     ]
+
+
+def _received_before(received_before_ms: int | None) -> str:
+    """Return the end of a condition; a row id begins with the time of receipt."""
+    if received_before_ms is None:
+        return ""
+    receipt = received_before_ms.to_bytes(6, "big").hex()
+    return f" AND substring(id, 1, 6) < unhex('{receipt}')"
 
 
 def _before_cutoffs(names: list[WebsiteId], cutoffs_ms: Mapping[WebsiteId, int]) -> list[str]:

@@ -136,11 +136,16 @@ def test_expired_rows_are_found_and_deleted_and_no_others(harness: Harness) -> N
     assert harness.steps.find_expired() == ()
 
 
-def test_rows_that_were_just_received_are_not_deleted(tables: Tables) -> None:
+def test_rows_that_were_just_received_are_neither_counted_nor_deleted(tables: Tables) -> None:
     harness = Harness(tables, min_age_ms=NOON_MS - midnight_ms(5))
     harness.insert()
+    found = {(one.website_id, one.table): one.rows for one in harness.steps.find_expired()}
+    assert found == {(SHOP, "events"): 3, (SHOP, "errors"): 3, (BLOG, "events"): 3}
     harness.prune()
     assert harness.rows("events") == {SHOP: 5, BLOG: 5, NEWS: 8, GONE: 8}
+    assert harness.steps.find_expired() == ()
+    storage = {(one.website_id, one.table): one.expired for one in harness.describer.describe()}
+    assert storage[BLOG, "events"] == 2
     harness.close()
 
 
