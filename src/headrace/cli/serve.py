@@ -44,6 +44,11 @@ Killing the engine loses nothing: events that are not stored yet are in the log.
 
 _PUBLISH_INTERVAL_S = 1.0
 
+_FIRST_READY_PAUSE_S = 0.05
+_MAX_READY_PAUSE_S = 1.0
+_READY_PAUSE_FACTOR = 1.25
+"""Each response that says not ready is a line of the log, and may be that for hours."""
+
 
 @click.command("serve")
 @setting_options()
@@ -208,8 +213,10 @@ def _process_specs(settings: Settings, descriptor: int, runtime: Path) -> list[P
 
 async def _announce(settings: Settings, host: str, port: int, supervisor: Supervisor) -> None:
     """Print the address of the service when it is ready."""
-    while not await _is_ready(host, port):  # noqa: ASYNC110 - readiness is another process's
-        await asyncio.sleep(0.05)
+    pause_s = _FIRST_READY_PAUSE_S
+    while not await _is_ready(host, port):  # readiness is another process's
+        await asyncio.sleep(pause_s)
+        pause_s = min(pause_s * _READY_PAUSE_FACTOR, _MAX_READY_PAUSE_S)
     supervisor.mark_started()
     shown = f"[{host}]" if ":" in host else host
     get_logger().info("service_ready", host=host, port=port)

@@ -12,8 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
+from structlog.testing import capture_logs
 
-from headrace.adapters.store.clickhouse.address import parse_address
+from headrace.adapters.store.clickhouse.address import Host, parse_address
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
 from headrace.adapters.store.clickhouse.wide_parameters import MAX_PIECE_CHARACTERS
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
@@ -374,6 +376,31 @@ def test_an_unreachable_host_is_skipped(clickhouse_servers: ClickHouseServers) -
     assert made.run(reader.is_ready())
     made.run(reader.close())
     made.close()
+
+
+@pytest.mark.parametrize("cause", ["password", "host"])
+def test_the_log_says_once_why_the_store_cannot_be_read(
+    cause: str, clickhouse_servers: ClickHouseServers
+) -> None:
+    unused = Host("127.0.0.1", free_port())
+    with contextlib.closing(ClickHouseTables(clickhouse_servers.servers[:1])) as made:
+        address, reason = {
+            "password": (
+                replace(made.address, password="se/cret"),
+                "ClickHouse rejected a statement: AUTHENTICATION_FAILED (516)",
+            ),
+            "host": (
+                replace(made.address, hosts=(unused,)),
+                f"no ClickHouse server responds ({unused}: CONNECTION_FAILED)",
+            ),
+        }[cause]
+        with capture_logs() as lines:
+            reader = ClickHouseReader(address, connections=2, log=get_logger())
+            assert [made.run(reader.is_ready()) for _ in range(2)] == [False, False]
+            made.run(reader.close())
+    user = made.address.user
+    line = {"event": "clickhouse_not_readable", "log_level": "warning", "reason": reason}
+    assert lines == [{**line, "user": user}]
 
 
 def test_cancelling_a_select_kills_the_query_on_every_shard(

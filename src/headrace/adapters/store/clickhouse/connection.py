@@ -26,8 +26,12 @@ NO_RESPONSE_IN_TIME: Final = "NO_RESPONSE_IN_TIME"
 
 _CONNECTION_ERROR_NAMES: Final[Mapping[str, str]] = {
     "Connection refused": "CONNECTION_REFUSED",
+    "Connect call failed": "CONNECTION_FAILED",
     "Name or service not known": "UNKNOWN_HOST",
     "certificate verify failed": "CERTIFICATE_REFUSED",
+    "wrong version number": "NO_TLS",
+    "record layer failure": "NO_TLS",
+    "BadStatusLine": "NO_HTTP",
     "Read timed out": NO_RESPONSE_IN_TIME,
     "timed out": "TIMED_OUT",
 }
@@ -217,12 +221,14 @@ class SyncClientPool:
         busy, such as a dead Keeper, would keep the others busy as long. The next call begins with
         the next host.
         """
+        reasons: list[str] = []
         for host in tuple(self._hosts):
             try:
                 return self.run_on(host, work)
             except ClickHouseError as failure:
                 if failure.code != NO_RESPONSE:
                     raise
+                reasons.append(f"{host}: {failure.name}")
                 get_logger().warning("clickhouse_away", host=str(host), reason=failure.name)
                 self.begin_with_next_host()
                 if failure.name == NO_RESPONSE_IN_TIME:
@@ -230,7 +236,7 @@ class SyncClientPool:
                         f"no ClickHouse server responds: {host} took the request and sent nothing "
                         f"for {self._read_timeout_s:g} s"
                     ) from failure
-        raise StoreUnavailable("no ClickHouse server responds")
+        raise StoreUnavailable(f"no ClickHouse server responds ({', '.join(reasons)})")
 
     def begin_with_next_host(self) -> None:
         """Begin the next call with another host: the first one may be the cause of a failure."""
@@ -293,6 +299,7 @@ class AsyncClientPool:
 
         Raises `ClickHouseError` that a server reported, `StoreUnavailable` when no host responds.
         """
+        reasons: list[str] = []
         for host in tuple(self._hosts):
             try:
                 with translate_client_errors():
@@ -300,9 +307,10 @@ class AsyncClientPool:
             except ClickHouseError as failure:
                 if failure.code != NO_RESPONSE:
                     raise
+                reasons.append(f"{host}: {failure.name}")
             if self._hosts[0] == host:  # another task may have moved on already
                 self._hosts.append(self._hosts.pop(0))
-        raise StoreUnavailable("no ClickHouse server responds")
+        raise StoreUnavailable(f"no ClickHouse server responds ({', '.join(reasons)})")
 
     async def close(self) -> None:
         """Close all connections. May be called twice."""

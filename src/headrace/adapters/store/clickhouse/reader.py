@@ -76,6 +76,8 @@ class ClickHouseReader:
             address, read_timeout_s=_READ_TIMEOUT_S, connections=connections
         )
         self._log = log
+        self._user = address.user
+        self._unreadable = ""
 
     async def select(
         self,
@@ -114,7 +116,10 @@ class ClickHouseReader:
             raise error from failure
 
     async def is_ready(self) -> bool:
-        """Return whether a select would succeed now, on every shard. Never raises."""
+        """Return whether a select would succeed now, on every shard. Never raises.
+
+        Logs why not, once for each reason.
+        """
         limits = QueryLimits(timeout_s=1, max_memory_bytes=100_000_000)
         sql = f"SELECT max(version) FROM `{VERSION_TABLE}`"  # noqa: S608 - our own name
         try:
@@ -122,13 +127,24 @@ class ClickHouseReader:
                 future = await self._pool.run_on_any(
                     lambda client: client.raw_query(sql, {}, settings=dict(_SETTINGS), fmt="TSV")
                 )
-        except (ClickHouseError, StoreUnavailable, TimeoutError):
-            return False
-        return int(future) > 0
+        except (ClickHouseError, StoreUnavailable) as error:
+            return self._note_readable(str(error))
+        except TimeoutError:
+            return self._note_readable(f"no response within {limits.timeout_s:g} s")
+        return self._note_readable("" if int(future) > 0 else "the tables are not created yet")
 
     async def close(self) -> None:
         """Close the connections. No select may run meanwhile."""
         await self._pool.close()
+
+    def _note_readable(self, reason: str) -> bool:
+        """Log a change of the reason why selects fail, "" without one; return whether it is ""."""
+        if reason and reason != self._unreadable:
+            self._log.warning("clickhouse_not_readable", user=self._user, reason=reason)
+        if self._unreadable and not reason:
+            self._log.info("clickhouse_readable")
+        self._unreadable = reason
+        return not reason
 
     async def _run_query(
         self,
