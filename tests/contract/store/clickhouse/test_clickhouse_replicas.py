@@ -12,7 +12,7 @@ from headrace.adapters.store.clickhouse.check import check_clickhouse
 from headrace.adapters.store.clickhouse.row_deletion import ClickHouseRowDeleter
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.adapters.store.dialect.reports import ExpectedRows
-from headrace.base.errors import StoreUnavailable
+from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.formats.row_ids import log_number
 from headrace.model.catalog import EVENTS
 from headrace.model.storage import StoredTable
@@ -190,6 +190,25 @@ def test_check_finds_rows_that_a_replica_has_not_fetched_yet(
             ),
         ),
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"replicated": 0}, "the URL must not say replicated=0"),
+        ({"quorum": REPLICAS + 1}, "says quorum=3, but a shard of the cluster .* has replicas: 2"),
+    ],
+    ids=["replicated", "quorum"],
+)
+def test_a_url_that_contradicts_the_cluster_is_reported_and_creates_nothing(
+    options: dict[str, int], reason: str, replicated_servers: ReplicatedServers
+) -> None:
+    servers, database = replicated_servers.servers, new_database()
+    url = address_of(servers, database, cluster=CLUSTER, **options)
+    with pytest.raises(OperatorError, match=reason):
+        ClickHouseWriter(parse_address(url)).prepare()
+    databases = servers[0].execute(f"SHOW DATABASES LIKE '{database}%'")
+    assert databases == ""
 
 
 def test_quorum_of_two_rejects_a_batch_while_a_replica_is_away(

@@ -98,6 +98,10 @@ def test_only_a_cluster_has_a_separate_local_database() -> None:
             "clickhouse://u:secret@h/m?quorum=2",
             "the options replicated and quorum need the option cluster",
         ),
+        (
+            "clickhouse://u:secret@h/m?cluster=c&replicated=0&quorum=2",
+            "the options replicated=0 and quorum contradict each other",
+        ),
     ],
     ids=[
         "scheme",
@@ -110,6 +114,7 @@ def test_only_a_cluster_has_a_separate_local_database() -> None:
         "secure",
         "quorum",
         "alone",
+        "contradiction",
     ],
 )
 def test_an_invalid_url_is_rejected_without_its_password(url: str, reason: str) -> None:

@@ -97,6 +97,9 @@ def _parse(url: str) -> ClickHouseAddress:
         raise ValueError("the option quorum is a number of replicas")
     if not cluster and ("replicated" in options or "quorum" in options):
         raise ValueError("the options replicated and quorum need the option cluster")
+    is_replicated = bool(cluster) and _parse_boolean(options, "replicated", default=True)
+    if int(quorum) > 1 and not is_replicated:
+        raise ValueError("the options replicated=0 and quorum contradict each other")
     return ClickHouseAddress(
         hosts=_parse_hosts(hosts, _PORTS[is_secure]),
         user=unquote(user) or _DEFAULT_USER,
@@ -105,7 +108,7 @@ def _parse(url: str) -> ClickHouseAddress:
         is_secure=is_secure,
         ca_file=options.get("ca", ""),
         cluster=_check_name(cluster, "cluster") if cluster else "",
-        is_replicated=bool(cluster) and _parse_boolean(options, "replicated", default=True),
+        is_replicated=is_replicated,
         quorum=int(quorum),
     )
 

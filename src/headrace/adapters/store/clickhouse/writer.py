@@ -59,7 +59,9 @@ _MISSING_GRANT = re.compile(r"necessary to have the grant (.+?)\. \(")
 _CLUSTER_DOESNT_EXIST: Final = 701
 
 _SELECT_SHARDS: Final = (
-    "SELECT max(shard_num) FROM system.clusters WHERE cluster = {cluster:String}"
+    "SELECT max(shard_num), min(replicas), max(replicas) FROM (SELECT shard_num, "
+    "toFloat64(count()) AS replicas FROM system.clusters WHERE cluster = {cluster:String} "
+    "GROUP BY shard_num)"
 )
 _COUNT_FIRST_ROW: Final = (
     "SELECT toFloat64(count()), toFloat64(toUnixTimestamp64Milli(now64(3))) "
@@ -163,20 +165,37 @@ class ClickHouseWriter:
         with contextlib.closing(
             SyncClientPool(address, read_timeout_s=self._prepare_timeout_s)
         ) as pool:
+            shards = pool.run_on_any(self._count_shards)
             if address.cluster and not address.is_replicated:
                 for host in address.hosts:  # without Keeper a statement changes one host alone
                     pool.run_on(host, prepare)
             else:
                 pool.run_on_any(prepare)
-            return pool.run_on_any(self._count_shards)
+            return shards
 
     def _count_shards(self, client: SyncClient) -> int:
-        cluster = self._address.cluster
+        """Return the shards of the cluster, 0 without one.
+
+        Raises `OperatorError` for a cluster that is not the one which the address describes:
+        rows would be stored on one replica of several, or never.
+        """
+        cluster, quorum = self._address.cluster, self._address.quorum
         if not cluster:
             return 0
-        ((shards,),) = query_rows(client, _SELECT_SHARDS, encode_parameters({"cluster": cluster}))
+        parameters = encode_parameters({"cluster": cluster})
+        ((shards, fewest, most),) = query_rows(client, _SELECT_SHARDS, parameters)
         if not shards:
             raise OperatorError(f'ClickHouse has no cluster "{cluster}"')
+        if most > 1 and not self._address.is_replicated:
+            raise OperatorError(
+                f'the cluster "{cluster}" of ClickHouse has shards with replicas: the URL must not '
+                "say replicated=0"
+            )
+        if fewest < quorum:
+            raise OperatorError(
+                f"the URL of ClickHouse says quorum={quorum}, but a shard of the cluster "
+                f'"{cluster}" has replicas: {fewest:.0f}'
+            )
         return int(shards)
 
     def _insert_once(
