@@ -9,7 +9,7 @@ from typing import Final, Protocol, TypeVar
 from headrace.adapters.engine.ipc.server import EngineServer
 from headrace.adapters.event_log.unreadable_logs import describe_unreadable
 from headrace.base.clock import Clock, SystemClock
-from headrace.base.errors import StoreUnavailable
+from headrace.base.errors import HeadraceError, StoreUnavailable
 from headrace.base.logs import Logger
 from headrace.ports.event_log import LogOffset, LogReader
 
@@ -137,7 +137,7 @@ class LoadLoop:
             self._loader.load_until(ends)
         except Exception as error:
             self._log.error("load_failed", exc_info=error)
-            raise StoreUnavailable("earlier events cannot be stored now") from error
+            raise _not_stored(error) from error
         return ends
 
     async def run(self) -> None:
@@ -240,7 +240,7 @@ class LoadLoop:
     def _record_failure(self, error: Exception, waiters: list[_Waiter]) -> None:
         self._is_failing = True
         self._log.error("load_failed", exc_info=error)
-        _wake(waiters, StoreUnavailable("earlier events cannot be stored now"))
+        _wake(waiters, _not_stored(error))
 
     def _load_durable(self) -> bool:
         ends = dict(self._log_reader.durable_offsets())
@@ -251,6 +251,12 @@ class LoadLoop:
             self._loader.load_until(ends)
         self._loaded, self._unreadable = ends, unreadable
         return has_new_records
+
+
+def _not_stored(error: Exception) -> StoreUnavailable:
+    """Return the error for those who wait for a load that failed."""
+    reason = f": {error}" if isinstance(error, HeadraceError) else ""
+    return StoreUnavailable(f"earlier events cannot be stored now{reason}")
 
 
 def _wake(waiters: list[_Waiter], result: Sequence[str] | Exception) -> None:
