@@ -289,3 +289,8 @@ test("an erasure names one subject, and a value of the chosen type", () => {
   const unfinished = [chosen({}), chosen({ selector: "property", value: "5" }), chosen({ ...property, value: "x", type: "number" }), chosen({ ...property, value: "1", type: "boolean" })];
   assert.ok(!unfinished.some(erasures.isComplete));
 });
+
+test("a change is a share, and beyond ten times as much a factor", () => {
+  const words = [[3, 4], [4, 3], [1, 10.9], [1, 11], [2, 4_000_000_000]].map(([before, now]) => format.changeWords(Number(format.change(now, before))));
+  assert.deepEqual(words, ["33.3%", "25.0%", "990.0%", "×11", "×2B"]);
+});

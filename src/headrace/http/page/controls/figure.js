@@ -1,7 +1,7 @@
 /** One figure beside what it was before. */
 
 import { html } from "../html.js";
-import { change, NOTHING, percent } from "../state/format.js";
+import { change, changeWords, NOTHING } from "../state/format.js";
 
 /**
  * @param {{name: string, value: number | null | undefined, previous?: number | null, exact: string, shown: string, shownPrevious?: string,
@@ -24,6 +24,6 @@ function Change({ value, previous, shownPrevious, exactPrevious, isBetterLow }) 
   const side = Math.abs(relative) < 0.0005 ? "same" : relative > 0 !== isBetterLow ? "good" : "bad";
   const [sign, words] = side === "same" ? ["=", "unchanged"] : relative > 0 ? ["▲", "up"] : ["▼", "down"];
   return html`<span class=${`change ${side}`} title=${`Was ${exactPrevious}`}>
-    <span aria-hidden="true">${sign}</span><span class="hidden">${words}</span>\u00a0${percent(Math.abs(relative))}${" "}
+    <span aria-hidden="true">${sign}</span><span class="hidden">${words}</span>\u00a0${changeWords(relative)}${" "}
     <span class="faint">from ${shownPrevious}</span></span>`;
 }

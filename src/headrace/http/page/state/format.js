@@ -56,6 +56,11 @@ export function change(now, before) {
   return (now - before) / before;
 }
 
+/** A relative change as people say it: a share, or how many times as much. @param {number} relative */
+export function changeWords(relative) {
+  return relative < 10 ? percent(Math.abs(relative)) : `×${shortNumber(relative + 1)}`;
+}
+
 /** @param {string} code ISO 3166-1 alpha-2 */
 export function countryName(code) {
   return /^[A-Z]{2}$/.test(code) ? (REGIONS.of(code) ?? code) : code;
