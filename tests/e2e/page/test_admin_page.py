@@ -128,6 +128,61 @@ def test_erasure_counts_before_it_erases_and_leaves_a_receipt(page: Page) -> Non
     assert shop.problems() == []
 
 
+HELD_BACK = """
+const send = window.fetch;
+window.waiting = [];
+const drawn = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+window.fetch = (url, options) => options?.method === "POST" && String(url).includes("/v1/erasures")
+  ? new Promise((go) => waiting.push(async () => (go(await send(url, options)), drawn())))
+  : send(url, options);
+"""
+ANSWER = "waiting.pop()().then(arguments[0])"
+BUTTON = "document.querySelector('.erase button').textContent"
+
+
+def test_rows_that_were_counted_of_one_are_not_those_of_another(page: Page) -> None:
+    shop = another_website(page)
+    send(shop, event("ann", days_ago=0), event("bob", days_ago=0))
+    shop.open("admin/erasures")
+    shop.settle()
+    shop.tab.run(f"{HELD_BACK} arguments[0]()")
+    shop.write(".erase input", "ann")
+    shop.click(".erase button", "Count the rows")
+    shop.until("waiting.length === 1")
+    shop.write(".erase input", "bob")
+    shop.tab.run(ANSWER)
+    of_bob = shop.until(BUTTON)
+    shop.click(".erase button", "Count the rows")
+    shop.until("waiting.length === 1")
+    shop.tab.run(ANSWER)
+    shop.until(f"{BUTTON} === 'Erase 1 row for good'")
+    shop.until(
+        "document.querySelector('.erase button')"
+        ".dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true, detail: 2})) || 1"
+    )
+    shop.click("[title='Website']")
+    shop.click("[aria-label='websites'] [role=option]", "")
+    shop.until("document.querySelector('.erase input').value === ''")
+
+    assert of_bob == "Count the rows"
+    assert shop.until(BUTTON) == "Count the rows"
+    assert shop.until("[waiting.length]") == [0]
+    assert shop.service.counts(shop.website, "events", "anonymous_id") == {"ann": 1, "bob": 1}
+    assert shop.problems() == []
+
+
+def test_a_form_that_is_sent_twice_creates_one_website(page: Page) -> None:
+    page.open("admin/websites")
+    page.click("summary", "New website")
+    page.write(".new input", "Only one")
+    page.until("[0, 1].every(() => document.querySelector('.new form').requestSubmit() || true)")
+    page.until("document.querySelector('tbody').textContent.includes('Only one')")
+    page.settle()
+
+    names = [website.name for website in page.service.directory.websites()]
+    assert names.count("Only one") == 1
+
+
 def test_days_that_rows_are_kept_are_changed_after_a_look_at_what_that_hides(page: Page) -> None:
     shop = another_website(page)
     send(shop, event("ann", days_ago=0), event("ann", days_ago=40), event("ann", days_ago=50))

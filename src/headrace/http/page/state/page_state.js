@@ -99,9 +99,9 @@ function readable(value) {
   return encodeURIComponent(value).replace(/%(2F|3A|2C|5B|5D|7B|7D|40|24)/g, decodeURIComponent);
 }
 
-/** What changes with the website: filters, items and a range that fits are those of one. @param {PageState} state @param {string} website */
-export function ofWebsite({ range }, website) {
-  return { website, filters: [], item: "", range: "isFitted" in range ? DEFAULT_STATE.range : range };
+/** What changes with the website: filters, items and a range that fits are those of one; items of administration are its pages. @param {PageState} state @param {string} website */
+export function ofWebsite({ range, view, item }, website) {
+  return { website, filters: [], item: view === "admin" ? item : "", range: "isFitted" in range ? DEFAULT_STATE.range : range };
 }
 
 /** @param {string} text */

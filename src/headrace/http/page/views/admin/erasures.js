@@ -4,10 +4,11 @@ import { page, timezone } from "../../app_state.js";
 import { erase, erasures } from "../../api/admin.js";
 import { useLoad } from "../../controls/load.js";
 import { Empty, explain, Failure, Skeleton } from "../../controls/messages.js";
+import { onceOnly } from "../../controls/once_only.js";
 import { html } from "../../html.js";
 import { emptySelection, isComplete, SELECTORS, selectorOf, storedRows } from "../../state/admin/erasures.js";
 import { counted, datetime } from "../../state/format.js";
-import { useEffect, useState } from "../../vendor/hooks.js";
+import { useEffect, useRef, useState } from "../../vendor/hooks.js";
 
 /** @typedef {Record<string, any>} Row */
 
@@ -24,7 +25,7 @@ export function Erasures() {
     const timer = setTimeout(reload, PAUSE_MS);
     return () => clearTimeout(timer);
   }, [value]);
-  return html`<${Form} website=${id} onDone=${reload} />
+  return html`<${Form} key=${id} website=${id} onDone=${reload} />
     ${error != null ? html`<${Failure} error=${error} onRetry=${reload} />` : !value ? html`<section class="card"><${Skeleton} lines=${3} /></section>` : html`<section class="card lines"><h2 class="pad">Receipts</h2>
       ${value.length === 0 ? html`<${Empty} title="Nothing was erased" />` : value.map((receipt) => html`<${Receipt} key=${receipt["id"]} receipt=${receipt} />`)}</section>`}`;
 }
@@ -51,33 +52,37 @@ function Receipt({ receipt }) {
 /** @param {{website: string, onDone: () => void}} props */
 function Form({ website, onDone }) {
   const [selection, setSelection] = useState(emptySelection());
-  const [rows, setRows] = useState(/** @type {number | null} */ (null));
+  const [known, setCounted] = useState(/** @type {{selection: object, rows: number} | null} */ (null));
+  const isBusy = useRef(false);
   const [error, setError] = useState(/** @type {unknown} */ (null));
+  const rows = known?.selection === selection ? known.rows : null; // a count that comes late is that of another selection
   const send = async () => {
+    if (isBusy.current) return;
     setError(null);
+    isBusy.current = true;
     try {
       const body = selectorOf(selection);
-      if (rows === null) return setRows(storedRows((await erase(website, { ...body, dryRun: true }))["rows"]));
-      await erase(website, body);
-      setSelection(emptySelection());
-      setRows(null);
-      onDone();
+      if (rows === null) {
+        setCounted({ selection, rows: storedRows((await erase(website, { ...body, dryRun: true }))["rows"]) });
+      } else {
+        await erase(website, body);
+        setSelection(emptySelection());
+        onDone();
+      }
     } catch (refusal) {
       setError(refusal);
     }
+    isBusy.current = false;
   };
-  const set = (/** @type {string} */ name, /** @type {unknown} */ value) => {
-    setSelection({ ...selection, [name]: value });
-    setRows(null);
-  };
+  const set = (/** @type {string} */ name, /** @type {unknown} */ value) => setSelection({ ...selection, [name]: value });
   const text = (/** @type {"key" | "value"} */ name, /** @type {string} */ label) => html`<label><span class="hidden">${label}</span><input required autocomplete="off" placeholder=${label} value=${selection[name]} onInput=${(/** @type {any} */ event) => set(name, event.target.value)} /></label>`;
   return html`<form class="card erase" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), send())}>
     <label>Erase everything of <select value=${selection.selector} onChange=${(/** @type {any} */ event) => set("selector", event.target.value)}>${Object.entries(SELECTORS).map(([name, words]) => html`<option key=${name} value=${name}>${words}</option>`)}</select></label>
     ${selection.selector === "property" && html`${text("key", "Property")}<label><span class="hidden">Type of the value</span><select value=${selection.type} onChange=${(/** @type {any} */ event) => set("type", event.target.value)}><option value="text">is the text</option><option value="number">is the number</option><option value="boolean">is true or false</option></select></label>`}
     ${text("value", selection.selector === "property" ? "Value" : "Id")}
     ${selection.selector === "profileId" && html`<label class="check"><input type="checkbox" checked=${selection.withVisitors} onChange=${() => set("withVisitors", !selection.withVisitors)} /> and of its visitors before they were known</label>`}
-    <button type="submit" class=${rows ? "danger" : "primary"} disabled=${!isComplete(selection) || rows === 0}>${rows ? `Erase ${counted(rows, "row", "rows")} for good` : "Count the rows"}</button>
+    <button type="submit" class=${rows ? "danger" : "primary"} disabled=${!isComplete(selection) || rows === 0} onClick=${onceOnly}>${rows ? `Erase ${counted(rows, "row", "rows")} for good` : "Count the rows"}</button>
     ${rows === 0 && html`<span class="faint" role="status">No row matches.</span>`}
     ${error != null && html`<p class="refusal" role="alert">${explain(error).title}</p>`}
-    <p class="faint">Rows leave answers at once and the disk soon after. Backups are erased when they are restored.</p></form>`;
+    <p class="faint">Rows leave answers at once and the disk soon after. Backups of before keep them, and lose them when they are restored.</p></form>`;
 }

@@ -107,15 +107,19 @@ function Changed({ kind, noun, fields, row, onDone, onCancel }) {
 function ObjectForm({ fields, row = {}, label, save, onCancel }) {
   const [values, setValues] = useState(/** @type {Row} */ ({}));
   const [error, setError] = useState(/** @type {unknown} */ (null));
+  const isBusy = useRef(false);
   const onSubmit = async (/** @type {Event} */ event) => {
     event.preventDefault();
+    if (isBusy.current) return; // a second click would create another object
     setError(null);
+    isBusy.current = true;
     try {
       await save(Object.fromEntries(Object.entries(values).filter(([name, value]) => value !== "" || row[name])));
       setValues({});
     } catch (refusal) {
       setError(refusal);
     }
+    isBusy.current = false;
   };
   const set = (/** @type {Field} */ field, /** @type {unknown} */ value) => setValues({ ...values, [field.name]: value });
   const toggle = (/** @type {Field} */ field, /** @type {string} */ option) => {
@@ -128,5 +132,5 @@ function ObjectForm({ fields, row = {}, label, save, onCancel }) {
         ? html`<span class="choices">${field.options.map((option) => html`<label key=${option}><input type="checkbox" checked=${(values[field.name] ?? []).includes(option)} onChange=${() => toggle(field, option)} /> ${option}</label>`)}</span>`
         : html`<input type=${field.type ?? "text"} required=${field.isRequired} value=${[values[field.name] ?? row[field.name] ?? ""].flat().join(", ")} onChange=${(/** @type {any} */ event) => set(field, field.isList ? event.target.value.split(",").map((/** @type {string} */ part) => part.trim()).filter(Boolean) : event.target.value)} />`}</label>`)}
     ${error != null && html`<p class="refusal" role="alert">${explain(error).title}</p>`}
-    <p class="actions"><button type="submit" class="primary">${label}</button>${onCancel && html`<button type="button" class="quiet" onClick=${onCancel}>Cancel</button>`}</p></form>`;
+    <p class="actions"><button type="submit" class="primary" >${label}</button>${onCancel && html`<button type="button" class="quiet" onClick=${onCancel}>Cancel</button>`}</p></form>`;
 }

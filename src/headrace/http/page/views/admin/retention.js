@@ -5,10 +5,11 @@ import { change, read } from "../../api/admin.js";
 import { custom } from "../../api/queries.js";
 import { useLoad } from "../../controls/load.js";
 import { explain, Failure, Skeleton } from "../../controls/messages.js";
+import { onceOnly } from "../../controls/once_only.js";
 import { html } from "../../html.js";
 import { counted } from "../../state/format.js";
 import { changedRetention, daysOf, expiringDays, keptWords, RETENTION_FIELDS } from "../../state/admin/retention.js";
-import { useState } from "../../vendor/hooks.js";
+import { useRef, useState } from "../../vendor/hooks.js";
 
 /** @typedef {import("../../state/admin/retention.js").Retention} Retention */
 
@@ -28,27 +29,32 @@ export function Retention({ onChanged }) {
 /** @param {{website: string, own: Retention, onChanged: () => void}} props */
 function Form({ website, own, onChanged }) {
   const [texts, setTexts] = useState(() => Object.fromEntries(Object.keys(RETENTION_FIELDS).map((name) => [name, String(own[name] ?? "")])));
-  const [hidden, setHidden] = useState(/** @type {{table: string, rows: number}[] | null} */ (null));
+  const [known, setKnown] = useState(/** @type {{texts: object, hidden: {table: string, rows: number}[]} | null} */ (null));
+  const isBusy = useRef(false);
   const [failure, setFailure] = useState(/** @type {unknown} */ (null));
+  const hidden = known?.texts === texts ? known.hidden : null; // what comes late is that of other numbers
   const days = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, daysOf(text)]));
   const isWrong = Object.values(days).includes(undefined);
   const wanted = /** @type {Retention} */ (days);
   const changes = isWrong ? {} : changedRetention(own, wanted);
   const isChanged = Object.keys(changes).length > 0;
   const step = async () => {
+    if (isBusy.current) return;
     setFailure(null);
+    isBusy.current = true;
     try {
-      if (hidden === null) return setHidden(await countHidden(website, wanted));
-      await change("websites", website, { retention: changes });
-      onChanged();
+      if (hidden === null) {
+        setKnown({ texts, hidden: await countHidden(website, wanted) });
+      } else {
+        await change("websites", website, { retention: changes });
+        onChanged();
+      }
     } catch (refusal) {
       setFailure(refusal);
     }
+    isBusy.current = false;
   };
-  const set = (/** @type {string} */ name) => (/** @type {any} */ event) => {
-    setTexts({ ...texts, [name]: event.target.value });
-    setHidden(null);
-  };
+  const set = (/** @type {string} */ name) => (/** @type {any} */ event) => setTexts({ ...texts, [name]: event.target.value });
   const lost = (hidden ?? []).filter(({ rows }) => rows > 0);
   return html`<form class="card keep" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), isChanged && step())}>
     <h2>How long rows are kept</h2>
@@ -57,8 +63,8 @@ function Form({ website, own, onChanged }) {
       <small class="faint">${days[name] === undefined ? "a number of days" : days[name] === null ? "" : keptWords(days[name])}</small></label>`)}</div>
     <p class="actions">${hidden === null
       ? html`<button type="submit" class="primary" disabled=${!isChanged}>What would change?</button>`
-      : html`<button type="submit" class=${lost.length ? "danger" : "primary"}>${lost.length ? "Hide them and keep the rest" : "Apply"}</button>
-        <button type="button" class="quiet" onClick=${() => setHidden(null)}>Cancel</button>`}
+      : html`<button type="submit" class=${lost.length ? "danger" : "primary"} onClick=${onceOnly}>${lost.length ? "Hide them and keep the rest" : "Apply"}</button>
+        <button type="button" class="quiet" onClick=${() => setKnown(null)}>Cancel</button>`}
       ${hidden !== null && html`<span role="status">${lost.length ? `${lost.map(({ table, rows }) => counted(rows, ...(NOUNS[table] ?? ["row", "rows"]))).join(", ")} would leave all answers at once, and the disk within a day.` : "No row would leave the answers."}</span>`}</p>
     ${failure != null && html`<p class="refusal" role="alert">${explain(failure).title}</p>`}
     <p class="faint">Days; 0 keeps rows for ever. An empty field follows the one for all tables, and that the service's own setting.</p></form>`;
