@@ -175,6 +175,25 @@ def test_saving_under_a_name_that_is_taken_says_so(page: Page) -> None:
     assert page.problems() == []
 
 
+def test_the_address_of_a_saved_query_is_not_shown_for_another_website(page: Page) -> None:
+    other = Page(page.tab, page.service, page.service.website(public=True))
+    page.open("explore", query=json.dumps(BODY))
+    save(page, "of-one")
+    said: str = page.until("document.querySelector('.saved-note p').textContent")
+    address = other.url("explore", query=json.dumps(BODY))
+    page.tab.run(
+        "const link = document.createElement('a'); [link.href, link.textContent] ="
+        " [arguments[0], 'Other']; document.body.append(link); arguments[1]()",
+        address,
+    )
+    page.click("body > a", "Other")
+    page.until("document.querySelector('.answer .empty')")
+
+    assert said.startswith("Saved as of-one. Anyone who has this address")
+    assert page.parameter("website_id") == other.website
+    assert page.until("[document.querySelectorAll('.saved-note').length]") == [0]
+
+
 def save(page: Page, name: str) -> None:
     """Save what Explore shows, under a new name."""
     page.click("button", "Saved queries")

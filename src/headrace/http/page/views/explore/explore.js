@@ -23,7 +23,7 @@ export function Explore() {
   const text = query || JSON.stringify(firstBody(timezone.value));
   const { body } = parseBody(text);
   const [isJson, setJson] = useState(false);
-  const [saved, setSaved] = useState(/** @type {import("../../api/saved.js").SavedToken | null} */ (null));
+  const [saved, setSaved] = useState(/** @type {{of: string, token: import("../../api/saved.js").SavedToken} | null} */ (null));
   const known = useSchema();
   const { value, error, isLoading, reload } = useLoad(body ? `explore ${id} ${text}` : "", (signal) => custom(id, /** @type {CustomBody} */ (body), signal));
   const onChange = (/** @type {CustomBody} */ changed) => navigate({ query: JSON.stringify(changed) });
@@ -39,13 +39,13 @@ export function Explore() {
       ${(isJson || !body) && html`<${JsonEditor} key=${text} text=${text} onChange=${(/** @type {string} */ written) => navigate({ query: written })} />`}
       <footer class="actions">
         ${body && html`<button type="button" class="quiet" aria-pressed=${isJson} onClick=${() => setJson(!isJson)}>${isJson ? "Hide JSON" : "JSON"}</button>`}
-        <${SavedQueries} website=${id} body=${body} onOpen=${onChange} onSaved=${setSaved} />
+        <${SavedQueries} website=${id} body=${body} onOpen=${onChange} onSaved=${(/** @type {import("../../api/saved.js").SavedToken} */ token) => setSaved({ of: id, token })} />
         ${body && html`<${CopyAs} body=${body} website=${id} />`}
         ${body && html`<${DownloadCsv} body=${body} website=${id} />`}
         ${body && html`<button type="button" class="quiet" onClick=${reload}>Run again</button>`}
         <button type="button" class="quiet" onClick=${() => navigate({ query: JSON.stringify(firstBody(timezone.value)), metric: "" })}>Start over</button>
       </footer>
-      ${saved && html`<${SavedNote} saved=${saved} onClose=${() => setSaved(null)} />`}
+      ${saved?.of === id && html`<${SavedNote} saved=${saved.token} onClose=${() => setSaved(null)} />`}
     </section>
     ${error != null && !refusal && html`<${Failure} error=${error} onRetry=${reload} />`}
     <div class=${value && (isLoading || error != null) ? "stale" : ""} aria-busy=${isLoading}>
