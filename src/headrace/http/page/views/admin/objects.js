@@ -127,10 +127,12 @@ function ObjectForm({ fields, row = {}, label, save, onCancel }) {
     set(field, chosen.includes(option) ? chosen.filter((/** @type {string} */ other) => other !== option) : [...chosen, option]);
   };
   return html`<form onSubmit=${onSubmit}>
-    ${fields.map((field) => html`<label key=${field.name}>${field.label}${field.hint && html` <span class="faint">${field.hint}</span>`}
-      ${field.options
-        ? html`<span class="choices">${field.options.map((option) => html`<label key=${option}><input type="checkbox" checked=${(values[field.name] ?? []).includes(option)} onChange=${() => toggle(field, option)} /> ${option}</label>`)}</span>`
-        : html`<input type=${field.type ?? "text"} required=${field.isRequired} value=${[values[field.name] ?? row[field.name] ?? ""].flat().join(", ")} onChange=${(/** @type {any} */ event) => set(field, field.isList ? event.target.value.split(",").map((/** @type {string} */ part) => part.trim()).filter(Boolean) : event.target.value)} />`}</label>`)}
+    ${fields.map((field) => {
+      const words = html`${field.label}${field.hint && html` <span class="faint">${field.hint}</span>`}`;
+      return field.options
+        ? html`<fieldset key=${field.name}><legend>${words}</legend><span class="choices">${field.options.map((option) => html`<label key=${option}><input type="checkbox" checked=${(values[field.name] ?? []).includes(option)} onChange=${() => toggle(field, option)} /> ${option}</label>`)}</span></fieldset>`
+        : html`<label key=${field.name}>${words}<input type=${field.type ?? "text"} required=${field.isRequired} value=${[values[field.name] ?? row[field.name] ?? ""].flat().join(", ")} onChange=${(/** @type {any} */ event) => set(field, field.isList ? event.target.value.split(",").map((/** @type {string} */ part) => part.trim()).filter(Boolean) : event.target.value)} /></label>`;
+    })}
     ${error != null && html`<p class="refusal" role="alert">${explain(error).title}</p>`}
     <p class="actions"><button type="submit" class="primary" >${label}</button>${onCancel && html`<button type="button" class="quiet" onClick=${onCancel}>Cancel</button>`}</p></form>`;
 }
