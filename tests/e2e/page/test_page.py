@@ -567,6 +567,30 @@ def test_service_that_does_not_answer_is_explained_until_it_does(page: Page) -> 
     assert page.totals(VISITORS)["Sessions"] == "12"
 
 
+def test_a_view_without_an_answer_goes_on_by_itself_when_the_network_is_back(page: Page) -> None:
+    page.open("/")
+    page.totals(VISITORS)
+    page.tab.set_offline(is_offline=True)
+    page.click("button[aria-label='Period before']")
+    said = page.until("document.querySelector('.failure p')?.textContent")
+    page.tab.set_offline(is_offline=False)
+    page.until("document.querySelector('.failure') === null")
+    page.settle()
+
+    assert "Trying again in" in said
+    assert page.problems() == []
+
+
+def test_a_link_to_what_is_shown_is_no_step_of_the_history(page: Page) -> None:
+    page.open("/")
+    page.totals(VISITORS)
+    before = page.until("history.length")
+    page.click("nav a", "Overview")
+    page.click("nav a", "Overview")
+
+    assert page.until("history.length") == before
+
+
 def test_view_that_could_not_be_loaded_is_loaded_by_another_try(page: Page) -> None:
     page.open("/")
     page.totals(VISITORS)

@@ -84,7 +84,7 @@ function Opened({ name, entry }) {
     entry.load().then((component) => (loaded.set(name, component), setTurn(1)), setError);
   }, []);
   // A browser may keep that an import failed, and an updated service has other files: the page is loaded again.
-  if (error != null) return html`<${Failure} error=${new ApiError("The service did not send this view", { status: 0 })} onRetry=${() => location.reload()} />`;
+  if (error != null) return html`<${Failure} error=${new ApiError("The service did not send this view", { status: 0, code: "NO_VIEW" })} onRetry=${() => location.reload()} />`;
   if (!page.value.website && name !== "admin") return html`<${NoWebsite} />`;
   return Content ? html`<${Content} />` : null;
 }

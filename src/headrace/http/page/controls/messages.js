@@ -4,6 +4,8 @@ import { ApiError } from "../api/client.js";
 import { html } from "../html.js";
 import { useEffect, useState } from "../vendor/hooks.js";
 
+const NO_ANSWER_S = 5;
+
 /** @param {{lines?: number}} props */
 export function Skeleton({ lines = 6 }) {
   return html`<div class="skeleton" aria-hidden="true">
@@ -18,7 +20,7 @@ export function Empty({ title, children }) {
 
 /** A failure in a sentence, with what to do. @param {{error: unknown, onRetry?: () => void}} props */
 export function Failure({ error, onRetry }) {
-  const wait = error instanceof ApiError && (error.status === 429 || error.status === 503) ? Math.max(1, error.retryAfterS) : 0;
+  const wait = error instanceof ApiError ? waitS(error) : 0;
   const left = useCountdown(error, wait, onRetry);
   const { title, advice } = explain(error);
   return html`<div class="failure" role="alert">
@@ -27,6 +29,12 @@ export function Failure({ error, onRetry }) {
     ${error instanceof ApiError && error.requestId && html`<p class="faint">Request ${error.requestId}</p>`}
     ${onRetry && html`<button type="button" onClick=${onRetry}>Try again</button>`}
   </div>`;
+}
+
+/** In how many seconds a call is worth another try, 0 for none. @param {ApiError} error */
+function waitS({ status, code, retryAfterS }) {
+  if (status === 0) return code ? 0 : NO_ANSWER_S;
+  return status === 429 || status === 503 ? Math.max(1, retryAfterS) : 0;
 }
 
 /** @param {unknown} error @returns {{title: string, advice: string}} */
@@ -39,6 +47,7 @@ export function explain(error) {
     404: "It does not exist, or this session may not see it.",
     422: "The query needs more memory than it may take. Choose a shorter range or fewer groups.",
     429: "There is a limit of queries a minute for each key.",
+    500: "The log of the service says why, beside the number of the request.",
     503: "The service accepts events, but cannot answer just now.",
     504: "The query took longer than it may. Choose a shorter range or fewer groups.",
   })[error.status];
@@ -61,7 +70,11 @@ function useCountdown(error, seconds, onEnd) {
         onEnd();
       }
     }, 250);
-    return () => clearInterval(timer);
+    addEventListener("online", onEnd);
+    return () => {
+      clearInterval(timer);
+      removeEventListener("online", onEnd);
+    };
   }, [error]);
   return left;
 }
