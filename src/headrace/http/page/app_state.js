@@ -41,7 +41,8 @@ export function amend(changes) {
 /** Go to a URL of this page. @param {string} url */
 export function follow(url) {
   const { view, item } = page.value;
-  history.pushState(null, "", url);
+  const isHere = new URL(url, location.href).href === location.href;
+  history[isHere ? "replaceState" : "pushState"](null, "", url); // as browsers do it
   page.value = parseUrl(location.href);
   if (page.value.view !== view || page.value.item !== item) scrollTo(0, 0);
 }
