@@ -149,6 +149,7 @@ def test_rows_that_were_counted_of_one_are_not_those_of_another(page: Page) -> N
     shop.write(".erase input", "ann")
     shop.click(".erase button", "Count the rows")
     shop.until("waiting.length === 1")
+    doing = shop.until(BUTTON)
     shop.write(".erase input", "bob")
     shop.tab.run(ANSWER)
     of_bob = shop.until(BUTTON)
@@ -164,6 +165,7 @@ def test_rows_that_were_counted_of_one_are_not_those_of_another(page: Page) -> N
     shop.click("[aria-label='websites'] [role=option]", "")
     shop.until("document.querySelector('.erase input').value === ''")
 
+    assert doing == "Counting …"
     assert of_bob == "Count the rows"
     assert shop.until(BUTTON) == "Count the rows"
     assert shop.until("[waiting.length]") == [0]

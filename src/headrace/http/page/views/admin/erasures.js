@@ -54,25 +54,28 @@ function Form({ website, onDone }) {
   const [selection, setSelection] = useState(emptySelection());
   const [known, setCounted] = useState(/** @type {{selection: object, rows: number} | null} */ (null));
   const isBusy = useRef(false);
+  const [doing, setDoing] = useState("");
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const rows = known?.selection === selection ? known.rows : null; // a count that comes late is that of another selection
   const send = async () => {
     if (isBusy.current) return;
     setError(null);
     isBusy.current = true;
+    setDoing(rows === null ? "Counting …" : "Erasing …");
     try {
       const body = selectorOf(selection);
       if (rows === null) {
         setCounted({ selection, rows: storedRows((await erase(website, { ...body, dryRun: true }))["rows"]) });
       } else {
         await erase(website, body);
-        setSelection(emptySelection());
+        setSelection((shown) => (shown === selection ? emptySelection() : shown));
         onDone();
       }
     } catch (refusal) {
       setError(refusal);
     }
     isBusy.current = false;
+    setDoing("");
   };
   const set = (/** @type {string} */ name, /** @type {unknown} */ value) => setSelection({ ...selection, [name]: value });
   const text = (/** @type {"key" | "value"} */ name, /** @type {string} */ label) => html`<label><span class="hidden">${label}</span><input required autocomplete="off" placeholder=${label} value=${selection[name]} onInput=${(/** @type {any} */ event) => set(name, event.target.value)} /></label>`;
@@ -81,7 +84,7 @@ function Form({ website, onDone }) {
     ${selection.selector === "property" && html`${text("key", "Property")}<label><span class="hidden">Type of the value</span><select value=${selection.type} onChange=${(/** @type {any} */ event) => set("type", event.target.value)}><option value="text">is the text</option><option value="number">is the number</option><option value="boolean">is true or false</option></select></label>`}
     ${text("value", selection.selector === "property" ? "Value" : "Id")}
     ${selection.selector === "profileId" && html`<label class="check"><input type="checkbox" checked=${selection.withVisitors} onChange=${() => set("withVisitors", !selection.withVisitors)} /> and of its visitors before they were known</label>`}
-    <button type="submit" class=${rows ? "danger" : "primary"} disabled=${!isComplete(selection) || rows === 0} onClick=${onceOnly}>${rows ? `Erase ${counted(rows, "row", "rows")} for good` : "Count the rows"}</button>
+    <button type="submit" class=${rows ? "danger" : "primary"} disabled=${!isComplete(selection) || rows === 0} onClick=${onceOnly}>${doing || (rows ? `Erase ${counted(rows, "row", "rows")} for good` : "Count the rows")}</button>
     ${rows === 0 && html`<span class="faint" role="status">No row matches.</span>`}
     ${error != null && html`<p class="refusal" role="alert">${explain(error).title}</p>`}
     <p class="faint">Rows leave answers at once and the disk soon after. Backups of before keep them, and lose them when they are restored.</p></form>`;
