@@ -478,6 +478,23 @@ def test_a_panel_takes_the_keys_and_closes_when_the_focus_leaves_it(page: Page) 
     assert page.until("document.activeElement.title") == "Time zone"
 
 
+def test_arrow_keys_choose_a_tab_and_only_the_chosen_one_is_a_stop(page: Page) -> None:
+    page.open("/")
+    page.totals(VISITORS)
+    tabs = "[...document.querySelectorAll('.breakdown [role=tab]')].slice(0, 3)"
+    states = f"{tabs}.map((one) => [one.textContent, one.ariaSelected, one.tabIndex])"
+    event = "new KeyboardEvent('keydown', {key: 'ArrowLeft', bubbles: true})"
+    page.until(f"({tabs}[0].focus(), {tabs}[0].dispatchEvent({event}), true)")
+    page.settle()
+
+    assert page.until(states) == [
+        ["Pages", "false", -1],
+        ["Entry", "false", -1],
+        ["Exit", "true", 0],
+    ]
+    assert page.until("document.activeElement.textContent") == "Exit"
+
+
 def test_the_first_link_skips_to_the_content(page: Page) -> None:
     page.open("/")
     page.totals(VISITORS)

@@ -8,6 +8,7 @@ import { exactNumber, percent, shortNumber } from "../state/format.js";
 import { useState } from "../vendor/hooks.js";
 import { useLoad } from "./load.js";
 import { Empty, Failure, Skeleton } from "./messages.js";
+import { Tabs } from "./tabs.js";
 
 /** @typedef {Record<string, any>} Row */
 /**
@@ -23,16 +24,15 @@ import { Empty, Failure, Skeleton } from "./messages.js";
 
 /** @param {{tabs: Tab[], request: import("../api/standard.js").OverviewRequest, totals: Row}} props */
 export function Breakdown({ tabs, request, totals }) {
-  const [chosen, setChosen] = useState(0);
-  const tab = /** @type {Tab} */ (tabs[chosen] ?? tabs[0]);
+  const [chosen, setChosen] = useState("");
+  const tab = /** @type {Tab} */ (tabs.find(({ type }) => type === chosen) ?? tabs[0]);
   const { granularity: _, compare: __, ...asked } = request;
   const { value, error, isLoading, reload } = useLoad(`breakdown ${tab.type} ${JSON.stringify(asked)}`, () => breakdown(request, tab.type));
   const isOther = value !== undefined && value !== null && value.length > 0 && !(String(tab.columns[0]) in (value[0] ?? {}));
   const rows = isOther ? undefined : value;
   return html`<section class=${`card breakdown ${isLoading ? "stale" : ""}`} aria-busy=${isLoading} aria-label=${tab.name}>
     <header>
-      <div class="tabs" role="tablist">${tabs.map((one, index) => html`<button key=${one.type} type="button" role="tab"
-        aria-selected=${index === chosen} onClick=${() => setChosen(index)}>${one.name}</button>`)}</div>
+      <${Tabs} label="Lists" tabs=${tabs.map((one) => [one.type, one.name])} value=${tab.type} onChoose=${setChosen} />
       <small class="faint">${tab.unit}</small>
     </header>
     ${error != null ? html`<${Failure} error=${error} onRetry=${reload} />` : rows === undefined ? html`<${Skeleton} lines=${7} />` : html`<${Rows} tab=${tab} rows=${rows} total=${totals[tab.figure]} />`}

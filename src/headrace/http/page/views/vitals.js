@@ -8,6 +8,7 @@ import { FilterBar } from "../controls/filter_bar.js";
 import { useLoad } from "../controls/load.js";
 import { Empty, Failure, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
+import { Tabs } from "../controls/tabs.js";
 import { html } from "../html.js";
 import { openBucket } from "../state/dates.js";
 import { bucketName, bucketTime, exactNumber, percent, valueName } from "../state/format.js";
@@ -78,7 +79,7 @@ function Details({ metric }) {
         chart=${{ height: 220, isArea: false, limits: limitsOf(metric), open: openBucket(rows.map((row) => row["date"]), granularity.value, timezone.value), times: rows.map((row) => bucketTime(row["date"])), series: [{ label: "p75", values: rows.map((row) => row["p75"]) }],
           names: (/** @type {number} */ index) => `${bucketName(rows[index]?.["date"], granularity.value)} · ${exactNumber(rows[index]?.["samples"])} samples`, format: (/** @type {number} */ value) => vitalValue(metric, value) }} />` : html`<div class="chart-space">${series.error == null && html`<${Skeleton} lines=${5} />`}</div>`}
     </section>
-    <section class="card answer"><header><div class="tabs" role="tablist">${Object.entries(DIMENSIONS).map(([column, words]) => html`<button key=${column} type="button" role="tab" aria-selected=${column === dimension} onClick=${() => setDimension(column)}>${words}</button>`)}</div>
+    <section class="card answer"><header><${Tabs} label="Lists" tabs=${Object.entries(DIMENSIONS)} value=${dimension} onChoose=${setDimension} />
       <small class="faint">Slowest first, of the 100 with most samples</small></header>
       ${worst.error != null ? html`<${Failure} error=${worst.error} onRetry=${worst.reload} />` : worst.isLoading ? html`<${Skeleton} />` : html`<${DataTable} caption=${`${metric} by ${DIMENSIONS[/** @type {"path"} */ (dimension)]}`} rows=${ranked}
         columns=${[{ key: dimension, label: DIMENSIONS[/** @type {"path"} */ (dimension)], format: name }, { key: "p75", label: "p75", isNumber: true, format: rate }, { key: "good", label: "Good", ...share }, { key: "needs_improvement", label: "Needs improvement", ...share }, { key: "poor", label: "Poor", ...share }, { key: "samples", label: "Samples", isNumber: true, hasBar: true }]} />`}

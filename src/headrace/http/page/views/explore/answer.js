@@ -3,6 +3,7 @@
 import { DataTable, plain } from "../../charts/data_table.js";
 import { TimeSeries } from "../../charts/timeseries.js";
 import { Empty } from "../../controls/messages.js";
+import { Tabs } from "../../controls/tabs.js";
 import { html } from "../../html.js";
 import { openBucket } from "../../state/dates.js";
 import { bucketName, bucketTime, countryName, datetime, exactNumber, shortNumber, valueName, valueText } from "../../state/format.js";
@@ -36,7 +37,7 @@ export function AnswerView({ body, answer, view, onView }) {
   const shown = views.includes(view) ? view : String(views[0]);
   const View = { line: Line, bars: Bars, number: Numbers, table: Table }[shown] ?? Table;
   return html`<section class="card answer">
-    <header><div class="tabs" role="tablist">${views.map((name) => html`<button key=${name} type="button" role="tab" aria-selected=${name === shown} onClick=${() => onView(name)}>${VIEWS[name]}</button>`)}</div></header>
+    <header><${Tabs} label="Views of the answer" tabs=${views.map((name) => [name, VIEWS[name]])} value=${shown} onChoose=${onView} /></header>
     ${answer.data.length ? html`<${View} body=${body} answer=${answer} />` : html`<${Empty} title="No rows">Nothing matches this query in this range.<//>`}
     <${Truth} body=${body} meta=${answer.meta} />
   </section>`;
