@@ -128,7 +128,7 @@ def test_erasure_counts_before_it_erases_and_leaves_a_receipt(page: Page) -> Non
     assert shop.problems() == []
 
 
-HELD_BACK = """
+DELAYED_ERASURES = """
 const send = window.fetch;
 window.waiting = [];
 const drawn = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
@@ -145,7 +145,7 @@ def test_rows_that_were_counted_of_one_are_not_those_of_another(page: Page) -> N
     send(shop, event("ann", days_ago=0), event("bob", days_ago=0))
     shop.open("admin/erasures")
     shop.settle()
-    shop.tab.run(f"{HELD_BACK} arguments[0]()")
+    shop.tab.run(f"{DELAYED_ERASURES} arguments[0]()")
     shop.write(".erase input", "ann")
     shop.click(".erase button", "Count the rows")
     shop.until("waiting.length === 1")
