@@ -28,6 +28,8 @@ class Mode(Enum):
     RATE_LIMITED = "429"
     RESET = "reset"
     LOST_REPLY = "reply lost"
+    PAGE = "page"
+    """A page instead of a reply, with the status 200, as where a proxy has visitors sign in."""
     SILENT = "no reply"
     """No reply: the connection stays open until the browser gives up, or a proxy would."""
 
@@ -35,7 +37,7 @@ class Mode(Enum):
 class Gate:
     """The state that a run changes while requests pass. `strips_ids` takes away what makes
     repetitions harmless: the test must then find events that are stored twice. `silenced` counts
-    the requests that get no reply.
+    the requests that get no reply, `pages` those that get a page.
     """
 
     def __init__(self, target: str, *, strips_ids: bool = False) -> None:
@@ -44,6 +46,7 @@ class Gate:
         self.strips_ids = strips_ids
         self.url = ""
         self.silenced = 0
+        self.pages = 0
 
     def body_of(self, body: bytes) -> bytes:
         """Return what is forwarded of the body of a request."""
@@ -63,6 +66,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self._reply(503, b"", retry_after="1")
             case Mode.RATE_LIMITED:
                 self._reply(429, b"", retry_after="1")
+            case Mode.PAGE:
+                self.gate.pages += 1
+                self._reply(200, b"<!doctype html><title>Sign in</title>")
             case Mode.RESET:
                 self._reset()
             case Mode.LOST_REPLY:

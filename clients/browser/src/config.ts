@@ -8,9 +8,10 @@ const script = document.currentScript as HTMLScriptElement;
 export const options = script.dataset as Options;
 
 /** The address of the script itself, beside which its other files lie. */
-export const base = new URL(script.src || (location as unknown as URL));
+export const base = new URL(script.src, location as unknown as URL);
 
-export const website = encodeURIComponent(options.clientId!);
+/** The query of all requests. Ids of websites need no encoding. */
+export const website = "?client_id=" + options.clientId;
 export const server = (options.apiUrl || base.origin).replace(/\/$/, "");
 
 /** Whether a feature that is on by default was not switched off. */
@@ -19,13 +20,11 @@ export const isOn = (option: string): boolean => options[option] !== "false";
 /** Whether a feature that is off by default was switched on. */
 export const isAsked = (option: string): boolean => options[option] === "true";
 
-/** Whether the path of the page matches an option: a JSON array of globs, `*` for any text. */
-export const matches = (option: string): boolean | void => {
+/** Whether a path matches an option: a JSON array of globs, `*` for any text. */
+export const matches = (option: string, path: string): boolean | void => {
   try {
     return (JSON.parse(options[option]!) as string[]).some((glob) =>
-      RegExp(
-        `^${glob.replace(/\W/g, (sign) => (sign === "*" ? ".*" : "\\" + sign))}$`,
-      ).test(location.pathname),
+      path.match(`^${glob.replace(/\W/g, (sign) => (sign === "*" ? ".*" : "\\" + sign))}$`),
     );
   } catch {
     // absent, or no JSON

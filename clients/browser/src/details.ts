@@ -36,7 +36,7 @@ const watchFrames = ({ put }: Core): void => {
         requestAnimationFrame(count);
       } else if (elapsed < 2 * FRAMES_MS) {
         // otherwise the page was hidden meanwhile, and had no frames
-        put("vitals", { path, metricName: "FPS", metricValue: (frames * 1000) / elapsed });
+        put("vitals", { metricName: "FPS", metricValue: (frames * 1000) / elapsed });
       }
     };
     requestAnimationFrame(count);
@@ -44,7 +44,7 @@ const watchFrames = ({ put }: Core): void => {
   for (const name of ["click", "keydown", "scroll"]) addEventListener(name, sample, true);
 };
 
-const { headrace } = window as unknown as { headrace?: Core };
+const { headrace } = self as unknown as { headrace?: Core };
 const { attribution, fps } = (document.currentScript as HTMLScriptElement).dataset;
 if (headrace) {
   if (attribution === "true") reportCauses(headrace);

@@ -1,6 +1,7 @@
 // Errors that the page does not handle.
 
 import type { Item } from "./outbox";
+import { cut } from "./texts";
 
 const MAX_REPEATS = 5;
 const MAX_STACK = 16_384; // a body must stay under what browsers send after the page is gone
@@ -23,25 +24,34 @@ export const watchErrors = (
     () => {
       for (const message in seen) {
         const count = seen[message]! - MAX_REPEATS;
-        if (count > 0) track("error_count", { message, count });
-        seen[message] = Math.min(seen[message]!, MAX_REPEATS);
+        if (count > 0) {
+          track("error_count", { message, count });
+          seen[message] = MAX_REPEATS;
+        }
       }
     },
     true,
   );
   return (event) => {
-    const error = ((event as ErrorEvent).error ?? (event as PromiseRejectionEvent).reason) as Partial<Error> | undefined;
-    const message = String((event as ErrorEvent).message ?? error?.message ?? error).slice(0, 4096);
-    const { stack = "", name } = error || {};
-    seen[message] ||= NOISE.test(message + stack) ? MAX_REPEATS : 0;
-    if (++seen[message] > MAX_REPEATS) return;
-    report({
-      message,
-      stack: stack[MAX_STACK] ? stack.slice(0, MAX_STACK) + CUT : stack,
-      errorType: name?.slice(0, 128),
-      filename: (event as ErrorEvent).filename?.slice(0, 2048),
-      lineno: (event as ErrorEvent).lineno,
-      colno: (event as ErrorEvent).colno,
-    });
+    const { colno, error, filename, lineno, message, reason, target } = event as ErrorEvent &
+      PromiseRejectionEvent;
+    if (target !== self) return; // an image, or another resource, that was not loaded
+    try {
+      const cause = (error ?? reason) as Partial<Error> | undefined;
+      const text = cut(message ?? cause?.message ?? String(cause), 4096);
+      const stack = String(cause?.stack ?? "");
+      seen[text] ||= NOISE.test(text + stack) ? MAX_REPEATS : 0;
+      if (++seen[text] > MAX_REPEATS) return;
+      report({
+        message: text,
+        stack: cut(stack, MAX_STACK) + (stack[MAX_STACK] ? CUT : ""),
+        errorType: cut(cause?.name, 128),
+        filename: cut(filename, 2048),
+        lineno,
+        colno,
+      });
+    } catch {
+      // an object that has no text
+    }
   };
 };

@@ -8,21 +8,23 @@ import { watchErrors } from "./errors";
 import type { Core } from "./index";
 import { watchVitals } from "./vitals";
 
-const { headrace } = window as unknown as { headrace: Core };
+const { headrace } = self as unknown as { headrace: Core };
 const { changed, options, put, track } = headrace;
-const path = location.pathname;
 
 const handleClick = watchClicks(options, track);
-const handleError = watchErrors((item) => put("errors", { path, ...item }), track);
-headrace.observe((event) =>
+const handleError = watchErrors((item) => put("errors", item), track);
+headrace.handle((event) =>
   event.type === "click"
     ? handleClick(event as MouseEvent)
     : options.trackErrors !== "false" && handleError(event as ErrorEvent | PromiseRejectionEvent),
 );
 
+// the middle button, which opens a link in another tab
+addEventListener("auxclick", (event) => event.button === 1 && handleClick(event), true);
+
 if (options.trackWebVitals !== "false") watchVitals(headrace);
 
-if (!("navigation" in window)) {
+if (!("navigation" in self)) {
   for (const name of ["pushState", "replaceState"] as const) {
     const original = history[name];
     history[name] = (...entry) => {
@@ -31,4 +33,5 @@ if (!("navigation" in window)) {
     };
   }
   addEventListener("popstate", changed);
+  changed(); // before this file was there
 }

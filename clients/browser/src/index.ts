@@ -1,43 +1,14 @@
 // The core of the tracker: puts the parts together, and `window.headrace` before them.
 
-import { base, matches, options } from "./config";
-import { add, flush, retryNow, urlOf, type Item } from "./outbox";
-import { address, watchPages } from "./pages";
-import { forget, ids, isOptedOut, optIn, optOut, profileId, setProfileId } from "./visitor";
+import { base, options, server } from "./config";
+import { clear, identify, isOff, put, send, setGlobalProperties, setTraits } from "./events";
+import { flush, retryNow } from "./outbox";
+import { changed, clean, view, watchPages } from "./pages";
+import { optIn, optOut, profileId, setProfileId } from "./visitor";
 
 /** The address of the second file beside this one, and its integrity value; the build knows them. */
 declare const EXTRAS_FILE: string;
 declare const EXTRAS_INTEGRITY: string;
-
-let globals: Item = {};
-let traits: Item = {};
-
-const names = window as unknown as Record<string, typeof api>;
-const isOff =
-  names["headrace"]?.put || // a component loads the script again when it is mounted again
-  !options.clientId ||
-  (options.privacySignals !== "false" &&
-    ((navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl ||
-      (navigator.doNotTrack as unknown as number) > 0)) ||
-  options.disabled === "true" ||
-  Math.random() >= ((options.samplingRate as unknown as number) || 1);
-
-/** Write an item, or give it to `write`, unless the visitor or the site is against it. */
-const put = (endpoint: string, item: Item, write = add): void => {
-  if (!isOff && !isOptedOut() && !matches("skipPatterns")) write(endpoint, { ...ids(), ...item });
-};
-
-/** Write an event; `fields` stand beside its properties. */
-const send = (name: string, properties?: Item, fields?: Item): void =>
-  put("batch", { name, path: address(), ...fields, properties: { ...globals, ...properties } });
-
-const [view, changed] = watchPages(send);
-
-const identify = (id: string, newTraits?: Item): void => {
-  setProfileId(id);
-  traits = { ...traits, ...newTraits };
-  send("identify", { traits }, { profileId: id });
-};
 
 const early: Event[] = [];
 let handle = (event: Event): unknown => early.push(event);
@@ -45,35 +16,34 @@ let handle = (event: Event): unknown => early.push(event);
 const api = {
   options,
   put,
-  urlOf,
+  server,
+  clean,
   track: send,
   screenView: view,
   identify,
-  setTraits: (newTraits: Item) => identify(profileId(), newTraits),
+  setTraits,
   getProfileId: profileId,
-  clearProfile: () => setProfileId(""),
-  setGlobalProperties: (properties: Item) => void (globals = { ...globals, ...properties }),
-  clear: () => {
-    globals = traits = {};
-    forget();
-  },
-  flush,
+  clearProfile: () => setProfileId(),
+  setGlobalProperties,
+  clear,
   optOut,
   optIn,
   changed,
+  flush,
   /** Hand errors and clicks to the second file, the earlier ones first. */
-  observe: (handler: (event: Event) => unknown) => early.forEach((handle = handler)),
+  handle: (handler: (event: Event) => unknown) => early.forEach((handle = handler)),
 };
 export type Core = typeof api;
 
 const start = (): void => {
   if (options.trackPageViews !== "false") view();
+  watchPages();
   addEventListener("online", retryNow);
   retryNow(); // what earlier pages could not send
-  for (const name of ["error", "unhandledrejection", "click"]) {
-    addEventListener(name, (event) => handle(event), true);
-  }
-  (window.requestIdleCallback || setTimeout)(() => {
+  ["error", "unhandledrejection", "click"].forEach((name) =>
+    addEventListener(name, (event) => handle(event), true),
+  );
+  (self.requestIdleCallback || setTimeout)(() => {
     document.head.append(
       Object.assign(document.createElement("script"), {
         src: new URL(EXTRAS_FILE, base),
@@ -89,4 +59,6 @@ if (!isOff) {
     document.addEventListener("prerenderingchange", start);
   } else start();
 }
-if (!names["headrace"]?.put) names["headrace"] = names["db"] = names["databuddy"] = api;
+const names = self as unknown as Record<string, typeof api>;
+names["headrace"] = names["databuddy"] = api;
+names["db"] ||= api; // a page may have a variable of this name

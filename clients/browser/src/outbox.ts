@@ -1,7 +1,8 @@
 // Items are written here first and sent later, as often as needed; their ids make repeats harmless.
 //
 // Each item has a key of its own, so that tabs never overwrite each other's items. A key sorts by
-// the time at which it was written, and names the endpoint of its item.
+// the time at which it was written, and names the endpoint and the website of its item: pages of
+// several websites may have one origin, and so one storage.
 
 import { options, server, website } from "./config";
 
@@ -15,7 +16,8 @@ const MAX_BODY = 5e4; // browsers allow 64 KiB for all requests that outlive the
 const MAX_BATCH = 50;
 const MAX_REQUEST_MS = 3e4;
 const MIN_LEFT_MS = 5.8e4; // of twice as much
-const FINAL = /40[034]|41[35]/; // sent again they would be refused again
+const FINAL = /40[034]|413/; // sent again they would be refused again
+const MAYBE_ONE = /400|413/; // one item, or their number, may be the reason
 
 type Store = Record<string, string>;
 
@@ -26,7 +28,7 @@ let storage: Store = {};
 let locks: LockManager | undefined;
 try {
   if (options.storage !== "none") {
-    storage = localStorage;
+    storage = localStorage || storage; // null where programs switch it off
     locks = navigator.locks;
   }
 } catch {
@@ -39,7 +41,7 @@ let sendingUntil = 0;
 /** The number of items that were refused for good or did not fit, until an event reports it. */
 let dropped = 0;
 let sequence = 1e6;
-/** The number of items of a request; fewer for this page after one that was too large. */
+/** The number of items of a request; fewer for a while after one that was refused. */
 let limit = MAX_BATCH;
 
 /** The keys of the items, newest first. */
@@ -65,14 +67,14 @@ export const clear = (): void => keys().forEach(remove);
 
 /** Write an item, to be sent soon. */
 export const add = (endpoint: string, item: Item): void => {
-  if (dropped && endpoint === "batch") {
+  if (dropped && item.properties) {
     item.properties = { ...(item.properties as Item), _dropped: dropped };
     dropped = 0;
   }
   const eventId = uuid();
-  const key = PREFIX + Date.now() + sequence++ + eventId + ":" + endpoint;
+  const key = PREFIX + Date.now() + sequence++ + eventId + "/" + endpoint + website;
   const text = JSON.stringify({ eventId, ...item });
-  if (text.length > MAX_BODY) dropped++;
+  if (text[MAX_BODY]) dropped++;
   else {
     try {
       storage[key] = text;
@@ -88,13 +90,13 @@ const schedule = (delayMs: number): void => {
   timer = setTimeout(flush, delayMs);
 };
 
-const endpointOf = (key: string): string => key.replace(/.*:/, "");
+const targetOf = (key: string): string => key.replace(/[^/]*/, "");
 
-/** Return the oldest items of an endpoint, of that of the oldest item if none is named.
+/** Return the oldest items of a target, of that of the oldest item if none is named.
  *
  * What is beyond the limits of the outbox is dropped.
  */
-const nextBatch = (endpoint?: string): string[] => {
+const nextBatch = (to?: string): string[] => {
   let size = 0;
   let total = 0;
   return keys()
@@ -106,42 +108,43 @@ const nextBatch = (endpoint?: string): string[] => {
         (remove(key), dropped++, false),
     )
     .reverse()
-    .filter((key) => endpointOf(key) === (endpoint ||= endpointOf(key)))
+    .filter((key) => targetOf(key) === (to ||= targetOf(key)))
     .filter(
       (key, index) =>
         ((size += read(key).length) < MAX_BODY / 2 && index < limit) || !index,
     );
 };
 
-/** Return where items of an endpoint are sent. */
-export const urlOf = (endpoint: string): string => server + "/" + endpoint + "?client_id=" + website;
-
-/** Send a batch. A text has the type text/plain: no preflight. `keepalive` outlives the page.
+/** Send a batch. A text has the type text/plain: no preflight. `keepalive` outlives the page, but
+ * browsers refuse it to bodies over 64 KiB, as of texts beyond ASCII: so not after a failure.
  *
  * The deadline frees the other tabs from a request that is never answered.
  */
-const post = (batch: string[]): Promise<Response> =>
-  fetch(urlOf(endpointOf(batch[0]!)), {
+const post = (batch: string[], keepalive = !failures): Promise<Response> =>
+  fetch(server + targetOf(batch[0]!), {
     method: "POST",
     body: `[${batch.map(read)}]`,
-    keepalive: true,
+    keepalive,
     signal: AbortSignal.timeout?.(MAX_REQUEST_MS), // missing in browsers from before 2023
   });
 
 /** Send again after the pause that was asked for, or after one that grows with each failure. */
 const retry = (pauseMs?: number): void =>
-  schedule(pauseMs || Math.min(6e4, 1e3 * 2 ** failures++) * (0.5 + Math.random()));
+  schedule((++failures && pauseMs) || Math.min(6e4, 500 * 2 ** failures) * (0.5 + Math.random()));
 
 /** Send until nothing is left or something fails. */
 const sendAll = async (): Promise<void> => {
   for (let batch; (batch = nextBatch())[0]; ) {
-    const { status, headers } = await post(batch);
-    const isFinal = FINAL.test(status as unknown as string);
-    if (status === 413 && batch[1]) limit = batch.length >> 1;
-    else if (isFinal || status < 300) {
+    const response = await post(batch);
+    const status = response.status as unknown as string;
+    const isFinal = FINAL.test(status);
+    if (MAYBE_ONE.test(status) && batch[1]) limit = batch.length >> 1;
+    // the page of a proxy, as for signing in, is no JSON: it throws, and all is sent again
+    else if (isFinal || (response.ok && (await response.json()))) {
       failures = 0;
+      limit = MAX_BATCH;
       batch.forEach((key) => (remove(key), (dropped += +isFinal)));
-    } else return retry(1e3 * (headers.get("Retry-After") as unknown as number));
+    } else return retry(1e3 * (response.headers.get("retry-after") as unknown as number));
   }
 };
 
@@ -151,12 +154,10 @@ export const flush = async (): Promise<void> => {
   if (Date.now() < sendingUntil) return schedule(500);
   sendingUntil = Date.now() + 2 * MAX_REQUEST_MS;
   try {
-    await (locks
-      ? locks.request(PREFIX, { ifAvailable: true }, (lock) =>
-          // Another tab sends these items, too, unless it is frozen or gone with the lock.
-          lock || Math.random() > 0.8 ? sendAll() : schedule(2000),
-        )
-      : sendAll());
+    await (locks?.request(PREFIX, { ifAvailable: true }, (lock) =>
+      // Another tab sends these items, too, unless it is frozen or gone with the lock.
+      lock || Math.random() > 0.8 ? sendAll() : schedule(2000),
+    ) ?? sendAll());
   } catch {
     retry(); // nothing answered
   }
@@ -175,9 +176,9 @@ export const retryNow = (): void => {
  * no deadline, and a browser has few connections. The next page sends the items.
  */
 export const sendOnLeaving = (): void =>
-  new Set(keys().map(endpointOf)).forEach(async (endpoint) => {
+  new Set(keys().map(targetOf)).forEach(async (to) => {
     try {
-      if (!sendingUntil || Date.now() < sendingUntil - MIN_LEFT_MS) await post(nextBatch(endpoint));
+      if (!sendingUntil || Date.now() < sendingUntil - MIN_LEFT_MS) await post(nextBatch(to), true);
     } catch {
       // the next page sends it
     }

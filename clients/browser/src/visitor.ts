@@ -17,7 +17,7 @@ const stored = (key: string, text?: string | number): string => {
   try {
     // sessionStorage for the two keys of the session
     const storage = (/_s/.test(key) ? sessionStorage : localStorage) as Record<string, string>;
-    found = (text == null ? storage[key] : (storage[key] = text as string)) ?? found;
+    found = (text === null ? storage[key] : (storage[key] = text as string)) ?? found;
   } catch {
     // full or refused
   }
@@ -25,10 +25,12 @@ const stored = (key: string, text?: string | number): string => {
 };
 
 let profile = stored("did_profile");
-let anonymous = "";
-/** Store a new anonymous id. */
-const renew = (): string => stored("did", "anon_" + uuid());
-if (options.visitor === "persistent") anonymous = stored("did") || renew();
+let anonymousId = "";
+/** Keep the anonymous id that is known, or a new one, where the site chose so. */
+const identifyDevice = (known?: string): void => {
+  if (options.visitor === "persistent") anonymousId = known || stored("did", `anon_${uuid()}`);
+};
+identifyDevice(stored("did"));
 
 export const isOptedOut = (): boolean => !!stored(OPT_OUT);
 
@@ -42,27 +44,23 @@ export const optIn = (): void => void stored(OPT_OUT, "");
 export const profileId = (): string => profile;
 
 /** Set or forget the profile of the visitor; it is kept where the anonymous id is. */
-export const setProfileId = (id: string): void => {
-  profile = id;
-  if (anonymous || !id) stored("did_profile", id);
+export const setProfileId = (id?: unknown): void => {
+  profile = ((id || "") as string) + ""; // it may be a number
+  if (anonymousId || !id) stored("did_profile", profile);
 };
 
 /** Begin a new session, with a new anonymous id where one is stored. */
 export const forget = (): void => {
-  setProfileId("");
-  if (anonymous) anonymous = renew();
+  setProfileId();
+  identifyDevice();
   stored(SESSION, "");
 };
 
-/** The ids of an item; half an hour without items ends a session. */
+/** The ids of an item, the empty ones for none; half an hour without items ends a session. */
 export const ids = (): Item => {
   const timestamp = Date.now();
-  const isOver = timestamp - +stored(LAST_USE) > SESSION_IDLE_MS;
+  const idleMs = timestamp - (stored(LAST_USE) as unknown as number);
+  const sessionId = (idleMs < SESSION_IDLE_MS && stored(SESSION)) || stored(SESSION, uuid());
   stored(LAST_USE, timestamp);
-  return {
-    timestamp,
-    sessionId: (!isOver && stored(SESSION)) || stored(SESSION, uuid()),
-    ...(anonymous && { anonymousId: anonymous }),
-    ...(profile && { profileId: profile }),
-  };
+  return { sessionId, timestamp, anonymousId, profileId: profile };
 };

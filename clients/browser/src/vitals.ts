@@ -6,13 +6,13 @@ import type { Core } from "./index";
 import type { Item } from "./outbox";
 
 /** Sends a request when the page is gone. Where it is missing or refused, items go to the outbox. */
-let { fetchLater } = window as {
+let { fetchLater } = self as {
   fetchLater?: ((url: string, init: RequestInit) => unknown) | undefined;
 };
 
 /** Report all metrics of the page. */
 export const watchVitals = (headrace: Core): void => {
-  const { optOut, put, urlOf } = headrace;
+  const { clean, optOut, options, put, server } = headrace;
   const latest: Record<string, Item> = {};
   let pending: AbortController | undefined;
 
@@ -21,7 +21,7 @@ export const watchVitals = (headrace: Core): void => {
     if (item) latest[item.eventId as string] = item;
     pending?.abort();
     pending = new AbortController();
-    fetchLater!(urlOf("vitals"), {
+    fetchLater!(`${server}/vitals?client_id=${options.clientId}`, {
       method: "POST",
       body: JSON.stringify(Object.values(latest)),
       signal: pending.signal,
@@ -29,6 +29,7 @@ export const watchVitals = (headrace: Core): void => {
   };
   try {
     keep(); // nothing yet, to see whether the page may
+    pending!.abort();
   } catch {
     fetchLater = undefined;
   }
@@ -39,8 +40,8 @@ export const watchVitals = (headrace: Core): void => {
   for (const watch of [onCLS, onFCP, onINP, onLCP, onTTFB]) {
     watch(
       ({ id, name, value, navigationURL }: MetricType) => {
-        const path = new URL(navigationURL || location.href).pathname;
-        const item = { eventId: id, path, metricName: name, metricValue: value };
+        const path = clean(new URL(navigationURL || (location as unknown as URL)));
+        const item = { path, eventId: id, metricName: name, metricValue: value };
         put("vitals", item, fetchLater && keep);
       },
       { reportAllChanges: !!fetchLater, reportSoftNavs: true },

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import requests
 
-from chaos.browser.gate import Mode
+from chaos.browser.gate import Mode, opened_gate
 from testing.browsers.chromium import Tab, served_pages
 from testing.browsers.http_servers import serving
 from testing.browsers.kinds import DESKTOP
@@ -25,6 +25,57 @@ document.body.append(link);
 setTimeout(() => link.click());
 done();
 """
+RUN_IN_PAGE = """
+const [text, done] = arguments;
+document.body.append(Object.assign(document.createElement("script"), { text }));
+done();
+"""
+"""Errors of scripts that a test runs itself have no text: theirs is another origin."""
+
+UNREADABLE = """
+const circle = {}; circle.self = circle;
+headrace.setGlobalProperties({ plan: 'pro' });
+headrace.setGlobalProperties({ circle });
+headrace.track('circle', { circle });
+headrace.track('big', { count: 1n });
+headrace.track('getter', { get count() { throw Error('not now') } });
+headrace.identify(17, { circle });
+"""
+REASONS = """
+for (const reason of [undefined, Symbol('odd'), 'text', { message: 'named', name: 5 },
+  { message: 'no stack', stack: null }, { message: 'a number', stack: 7 },
+  { message: 'x'.repeat(4095) + String.fromCodePoint(128512) }, Object.create(null)]) {
+  Promise.reject(reason);
+}
+document.body.append(Object.assign(new Image(), { src: '/page.js' }));
+setTimeout(() => { throw Error('thrown') }, 500);
+"""
+SHADOW = """
+const host = document.body.appendChild(document.createElement('div'));
+host.dataset.track = 'host';
+host.attachShadow({ mode: 'open' }).innerHTML = `<button data-track="inside"></button><i></i>`;
+host.shadowRoot.querySelector('button').click();
+host.shadowRoot.querySelector('i').click();
+"""
+MIDDLE_BUTTON = """
+const link = document.createElement('a');
+link.href = 'https://other.example/prices.pdf';
+document.body.append(link);
+for (const button of [1, 2]) {
+  link.dispatchEvent(new MouseEvent('auxclick', { button, bubbles: true }));
+}
+"""
+COUNT_ON_LEAVING = """<script>
+var db = "of the page";
+const { fetch: original } = window;
+addEventListener("visibilitychange", () => {
+  let calls = 0;
+  window.fetch = (...call) => {
+    sessionStorage.calls = ++calls;
+    return original(...call);
+  };
+});
+</script>"""
 CLOCK = """<script>
 const { now } = Date;
 addEventListener("late", () => { Date.now = () => now() + 3000; });
@@ -340,7 +391,7 @@ def test_items_that_are_refused_for_good_are_counted_in_the_next_event(
     service: Service, website: str, chromium: Tab
 ) -> None:
     with (
-        refusing(service, 400, 1) as proxy,
+        refusing(service, 403, 1) as proxy,
         served_pages(
             head=snippet(service, website, api_url=proxy.url, track_page_views="false")
         ) as origin,
@@ -370,3 +421,145 @@ def test_page_is_left_without_requests_to_a_service_that_lets_one_wait(
         until_events(service, website, "event_name", {"screen_view": 2, "page_exit": 1})
 
     assert gate.silenced == 1
+
+
+def test_masks_are_for_vitals_and_errors_too_and_masked_pages_are_views(
+    service: Service, website: str, tab: Tab
+) -> None:
+    head = snippet(service, website, mask_patterns="[&quot;/orders/*&quot;]")
+    with served_pages(head=head) as origin:
+        tab.open(f"{origin}/orders/1")
+        tab.run(SECOND_FILE_LOADED)
+        run(tab, "history.pushState({}, '', '/orders/2')")
+        tab.run(RUN_IN_PAGE, "setTimeout(() => { throw Error('in order') })")
+        wait_until(lambda: service.count(website, "errors") == 1, "the error is stored")
+        tab.run(FOLLOW_LINK, "/next")
+        wait_until(
+            lambda: service.counts(website, "events", "path").get("/next", 0) > 0,
+            "the next page is stored",
+        )
+        tab.open("about:blank")
+    wait_until(lambda: service.count(website, "performance") > 3, "the vitals are stored")
+
+    masked = f"{origin}/orders/*"
+    assert service.counts(website, "events", "event_name")["screen_view"] == 3
+    assert service.counts(website, "errors", "url") == {masked: 1}
+    for table in ("events", "performance"):
+        assert set(service.counts(website, table, "path")) == {"/orders/*", "/next"}
+
+
+def test_skipped_page_has_no_exit(service: Service, website: str, tab: Tab) -> None:
+    head = snippet(service, website, skip_patterns="[&quot;/private*&quot;]")
+    with served_pages(head=head) as origin:
+        tab.open(f"{origin}/private/me")
+        tab.run(LOADED)
+        run(tab, "history.pushState({}, '', '/prices')")
+        until_events(service, website, "event_name", {"screen_view": 1})
+        run(tab, "history.pushState({}, '', '/private/me')")
+        run(tab, "history.pushState({}, '', '/shop')")
+        wait_until(
+            lambda: service.counts(website, "events", "path").get("/shop", 0) > 0,
+            "the last page is stored",
+        )
+
+    for column in ("path", "url", "referrer"):
+        values = service.counts(website, "events", column)
+        assert [value for value in values if "private" in value] == []
+
+
+def test_page_that_cleans_its_address_is_one_view(service: Service, website: str, tab: Tab) -> None:
+    with served_pages(head=snippet(service, website)) as origin:
+        tab.open(f"{origin}/prices?utm_source=news&page=1")
+        tab.run(LOADED)
+        run(tab, "history.replaceState({}, '', '/prices')")
+        run(tab, "setTimeout(() => headrace.track('later'), 100)")
+        until_events(service, website, "event_name", {"screen_view": 1, "later": 1})
+
+
+def test_page_without_a_first_view_has_none_for_the_same_address(
+    service: Service, website: str, tab: Tab
+) -> None:
+    with served_pages(head=snippet(service, website, track_page_views="false")) as origin:
+        tab.open(f"{origin}/prices")
+        tab.run(LOADED)
+        run(tab, "history.replaceState({router: true}, '', location.href)")
+        run(tab, "setTimeout(() => headrace.track('later'), 100)")
+        until_events(service, website, "event_name", {"later": 1})
+
+
+def test_scroll_depth_is_that_of_the_page_when_it_is_left(
+    service: Service, website: str, tab: Tab
+) -> None:
+    with served_pages(head=snippet(service, website)) as origin:
+        tab.open(f"{origin}/")
+        tab.run(LOADED)
+        run(tab, "document.body.style.height = '40000px'")
+        tab.open("about:blank")
+        until_events(service, website, "event_name", {"screen_view": 1, "page_exit": 1})
+
+    ((depth, _),) = [
+        item for item in service.counts(website, "events", "scroll_depth").items() if item[0]
+    ]
+    assert 0 < depth < 10
+
+
+def test_properties_that_json_cannot_have_are_left_out_and_nothing_is_thrown(
+    service: Service, website: str, chromium: Tab
+) -> None:
+    with served_pages(head=snippet(service, website, track_page_views="false")) as origin:
+        chromium.open(f"{origin}/")
+        chromium.run(LOADED)
+        run(chromium, UNREADABLE)
+        until_events(
+            service, website, "event_name", {"circle": 1, "big": 1, "getter": 1, "identify": 1}
+        )
+
+    assert service.counts(website, "events", "properties.plan") == {"pro": 4}
+    assert service.counts(website, "events", "profile_id") == {"": 3, "17": 1}
+
+
+def test_reasons_of_any_kind_are_reported_and_images_are_no_errors(
+    service: Service, website: str, tab: Tab
+) -> None:
+    head = snippet(service, website, track_page_views="false")
+    with served_pages(head=head) as origin:
+        tab.open(f"{origin}/cart")
+        tab.run(SECOND_FILE_LOADED)
+        tab.run(RUN_IN_PAGE, "history.pushState({}, '', '/checkout');" + REASONS)
+        wait_until(lambda: service.count(website, "errors") == 8, "the errors are stored")
+
+    messages = service.counts(website, "errors", "message")
+    assert sorted(text[:20] for text in messages if "thrown" not in text) == sorted(
+        ["undefined", "Symbol(odd)", "text", "named", "no stack", "a number", "x" * 20]
+    )
+    assert service.counts(website, "errors", "path") == {"/checkout": 8}
+
+
+def test_clicks_within_shadow_roots_and_with_the_middle_button_are_events(
+    service: Service, website: str, tab: Tab
+) -> None:
+    head = snippet(service, website, track_page_views="false", track_outgoing_links="true")
+    with served_pages(head=head) as origin:
+        tab.open(f"{origin}/")
+        tab.run(SECOND_FILE_LOADED)
+        run(tab, SHADOW + MIDDLE_BUTTON)
+        until_events(service, website, "event_name", {"inside": 1, "host": 1, "outgoing_link": 1})
+
+
+def test_script_that_is_loaded_again_leaves_the_page_once_and_its_variable_alone(
+    service: Service, website: str, chromium: Tab
+) -> None:
+    with opened_gate(service.url) as gate:
+        tag = snippet(service, website, api_url=gate.url, track_web_vitals="false")
+        with served_pages(head=COUNT_ON_LEAVING + tag + tag) as origin:
+            gate.mode = Mode.UNAVAILABLE
+            chromium.open(f"{origin}/")
+            chromium.run(LOADED)
+            assert chromium.run("arguments[0](db)") == "of the page"
+            run(chromium, "location.href = '/page.js'")
+            wait_until(
+                lambda: chromium.run("arguments[0](location.pathname)") == "/page.js",
+                "the page is left",
+            )
+            assert chromium.run("arguments[0](sessionStorage.calls)") == "1"
+            gate.mode = Mode.FORWARD

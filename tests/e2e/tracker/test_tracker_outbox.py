@@ -20,6 +20,14 @@ from tests.e2e.tracker.pages import LOADED, gated_pages, run, snippet, unsent
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
+DELAYS = """<script>
+const { setTimeout: original } = window;
+window.delays = [];
+window.setTimeout = (work, delay) => (delays.push(delay), original(work, delay));
+</script>"""
+KEEPALIVE_LIMIT = 65_536
+
+
 class _Faults(BaseHTTPRequestHandler):
     """Answers 503, cuts off, forwards without a reply, then forwards: in turns of these four."""
 
@@ -196,3 +204,93 @@ def test_visitor_who_opts_out_drops_what_is_unsent_though_the_storage_is_full(
         wait_until(lambda: service.count(website, "events") > 0, "the last event is stored")
 
     assert service.counts(website, "events", "event_name") == {"later": 1}
+
+
+def test_event_that_is_refused_takes_no_other_with_it(
+    service: Service, website: str, chromium: Tab
+) -> None:
+    with served_pages(head=snippet(service, website, track_page_views="false")) as origin:
+        chromium.open(f"{origin}/")
+        chromium.run(LOADED)
+        run(
+            chromium,
+            "for (let i = 0; i < 9; i++) headrace.track('good', {i});"
+            "headrace.track('');"
+            "for (let i = 9; i < 20; i++) headrace.track('good', {i})",
+        )
+        wait_until(lambda: unsent(chromium) == 0, "the outbox is empty")
+        run(chromium, "headrace.track('next')")
+        wait_until(
+            lambda: service.counts(website, "events", "event_name") == {"good": 20, "next": 1},
+            "all but one are stored",
+        )
+
+    assert service.counts(website, "events", "properties._dropped") == {None: 20, 1: 1}
+
+
+def test_events_of_two_websites_with_one_origin_are_stored_where_they_belong(
+    service: Service, website: str, tab: Tab
+) -> None:
+    other = service.website()
+    with gated_pages(service, website, track_page_views="false") as (gate, origin):
+        gate.mode = Mode.UNAVAILABLE
+        tab.open(f"{origin}/")
+        tab.run(LOADED)
+        run(tab, "headrace.track('of the first')")
+        tab.run(
+            "const [website, api, done] = arguments;"
+            "delete window.headrace;"
+            "const first = document.querySelector('[data-client-id]');"
+            "const second = Object.assign(document.createElement('script'), {src: first.src});"
+            "Object.assign(second.dataset, {clientId: website, apiUrl: api});"
+            "second.onload = () => done();"
+            "document.head.append(second);",
+            other,
+            gate.url,
+        )
+        run(tab, "headrace.track('of the second')")
+        gate.mode = Mode.FORWARD
+        wait_until(lambda: unsent(tab) == 0, "the outbox is empty")
+
+    assert service.counts(website, "events", "event_name") == {"of the first": 1}
+    names = service.counts(other, "events", "event_name")
+    assert names == {"of the second": 1, "screen_view": 1}
+
+
+def test_pause_that_the_service_sets_is_not_shortened_by_another_event(
+    service: Service, website: str, tab: Tab
+) -> None:
+    with gated_pages(service, website, head=DELAYS, track_page_views="false") as (gate, origin):
+        gate.mode = Mode.RATE_LIMITED
+        tab.open(f"{origin}/")
+        tab.run(LOADED)
+        run(tab, "headrace.track('first')")
+        wait_until(lambda: tab.run("arguments[0](delays.at(-1))") == 1000, "the page waits")
+        run(tab, "delays.length = 0; headrace.track('second')")
+        assert 500 not in tab.run("arguments[0](delays)")
+
+
+def test_text_over_the_limit_of_requests_that_outlive_pages_is_stored(
+    service: Service, website: str, tab: Tab
+) -> None:
+    with served_pages(head=snippet(service, website, track_page_views="false")) as origin:
+        tab.open(f"{origin}/")
+        tab.run(LOADED)
+        run(tab, f"headrace.track('long', {{text: '漢'.repeat({KEEPALIVE_LIMIT // 2})}})")
+        run(tab, "headrace.track('short')")
+        wait_until(
+            lambda: service.counts(website, "events", "event_name") == {"long": 1, "short": 1},
+            "both are stored",
+        )
+
+
+def test_page_of_a_proxy_is_no_reply(service: Service, website: str, tab: Tab) -> None:
+    """As where a proxy sends requests to its page for signing in."""
+    with gated_pages(service, website, track_page_views="false") as (gate, origin):
+        gate.mode = Mode.PAGE
+        tab.open(f"{origin}/")
+        tab.run(LOADED)
+        run(tab, "headrace.track('kept')")
+        wait_until(lambda: gate.pages > 0, "the page is there")
+        gate.mode = Mode.FORWARD
+        wait_until(lambda: service.count(website, "events") == 1, "the event is stored")
