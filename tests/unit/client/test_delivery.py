@@ -376,6 +376,37 @@ def test_outbox_of_a_newer_client_is_not_touched(outbox: Path) -> None:
         unreachable(outbox)
 
 
+def filled(outbox: Path, *changes: str) -> Path:
+    """Write two items to an outbox, and change its file afterwards."""
+    with unreachable(outbox) as client:
+        client.track_many({"name": "a", "properties": {"n": n}} for n in range(2))
+        client.close(0)
+    with sqlite3.connect(outbox) as connection:
+        for change in changes:
+            connection.execute(change)
+    connection.close()
+    return outbox
+
+
+def test_damaged_item_is_refused_with_what_is_legible_of_it(
+    server: FakeHeadrace, outbox: Path
+) -> None:
+    damage = "UPDATE items SET body = x'7bff41' WHERE id = (SELECT min(id) FROM items)"
+    with connected(server, filled(outbox, damage)) as client:
+        assert client.flush()
+
+        assert [one.item for one in client.refused()] == [{"damaged": "{\ufffdA"}]
+    assert numbers(server) == [1]
+
+
+def test_items_in_flight_that_are_gone_stop_no_others(server: FakeHeadrace, outbox: Path) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    damage = f"INSERT OR REPLACE INTO in_flight VALUES (1, '/track', 'gone', 1, 2, {now_ms})"
+    with connected(server, filled(outbox, damage)) as client:
+        assert client.flush()
+    assert numbers(server) == [0, 1]
+
+
 def test_outbox_in_a_missing_directory_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OutboxUnavailable, match="No such file or directory"):
         unreachable(tmp_path / "missing" / "outbox.sqlite")

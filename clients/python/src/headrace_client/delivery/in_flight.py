@@ -52,6 +52,9 @@ def find_unfinished(connection: sqlite3.Connection) -> InFlight | None:
         " ORDER BY id",
         row[:4],
     ).fetchall()
+    if not found:  # in a damaged file
+        connection.execute("DELETE FROM in_flight")
+        return None
     return _in_flight(row[0], row[1], found, since_ms=row[4], is_repeat=True)
 
 

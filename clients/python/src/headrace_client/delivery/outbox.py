@@ -46,6 +46,15 @@ class RefusedItem(NamedTuple):
     refused_ms: int
 
 
+def _item_of(body: bytes) -> dict[str, object]:
+    """Return the fields of an item; of one that the disk has damaged, what is legible."""
+    try:
+        item: dict[str, object] = json.loads(body)
+    except ValueError:
+        return {"damaged": bytes(body).decode(errors="replace")}
+    return item
+
+
 class Counts(NamedTuple):
     """What an outbox has, and what became of the items of all processes that use it."""
 
@@ -196,7 +205,7 @@ class Outbox(ForkAware):
             if discarded:
                 self._count("discarded", discarded)
         return [
-            RefusedItem(item_id, path, json.loads(body), status, code, message, now)
+            RefusedItem(item_id, path, _item_of(body), status, code, message, now)
             for item_id, body, message in moved
         ]
 
@@ -209,7 +218,7 @@ class Outbox(ForkAware):
                 (limit,),
             ).fetchall()
         return [
-            RefusedItem(item_id, path, json.loads(body), status, code, message, refused_ms)
+            RefusedItem(item_id, path, _item_of(body), status, code, message, refused_ms)
             for item_id, path, body, status, code, message, refused_ms in rows
         ]
 
