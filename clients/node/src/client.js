@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { HeadraceError } from "./failures.js";
-import { eventOf, makeItem, reportOf } from "./items.js";
+import { eventOf, given, makeItem, reportOf } from "./items.js";
 import { HEARTBEAT_MS } from "./outbox/owner.js";
 import { Outbox } from "./outbox/outbox.js";
 import { send as sendQuery } from "./query.js";
@@ -115,7 +115,7 @@ export class Headrace {
    * process, also by `kill -9`. Returns the id of the event. Throws `OutboxFull`,
    * `OutboxUnavailable`, or `TypeError` for arguments that no event can be made of.
    * @param {string} name
-   * @param {Record<string, unknown>} [properties] anything that JSON can express
+   * @param {object} [properties] anything that JSON can express
    * @param {EventFields} [fields]
    */
   track(name, properties = {}, fields = {}) {
@@ -137,7 +137,7 @@ export class Headrace {
    * @param {Vital} vital
    */
   vitals(vital) {
-    return this.#add("vitals", { path: "", ...vital });
+    return this.#add("vitals", { path: "", ...given(vital) });
   }
 
   /**
@@ -152,7 +152,7 @@ export class Headrace {
   /**
    * Record whose account a visitor has, as `track` does.
    * @param {string} profileId
-   * @param {Record<string, unknown>} [traits]
+   * @param {object} [traits]
    * @param {Fields} [fields]
    */
   identify(profileId, traits, fields = {}) {
@@ -162,7 +162,7 @@ export class Headrace {
   /**
    * Send a custom query and return its rows. Throws `QueryFailed`.
    * @param {Record<string, unknown>} body as `POST /v1/query/custom` takes it
-   * @param {{websiteId?: string, key?: string}} [options]
+   * @param {{websiteId?: string | undefined, key?: string | undefined}} [options]
    * @returns {Promise<Record<string, unknown>[]>}
    */
   query(body, { websiteId = this.#website, key = this.#service.key } = {}) {

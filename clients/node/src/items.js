@@ -8,20 +8,29 @@ import { types } from "node:util";
 /** A date, epoch milliseconds, or a text in ISO 8601. @typedef {Date | number | string} Timestamp */
 
 /**
- * What every item may say. `websiteId` is the website of the client by default; `ip` and `userAgent`
- * are the visitor's, used for country, browser and device and then forgotten.
- * @typedef {{timestamp?: Timestamp, eventId?: string, websiteId?: string, anonymousId?: string,
- *   sessionId?: string, path?: string, url?: string, ip?: string, userAgent?: string}} Fields
+ * What every item may say; undefined is the same as leaving a field out. `websiteId` is the website
+ * of the client by default; `ip` and `userAgent` are the visitor's, used for country, browser and
+ * device and then forgotten.
+ * @typedef {object} Fields
+ * @property {Timestamp} [timestamp]
+ * @property {string} [eventId]
+ * @property {string} [websiteId]
+ * @property {string} [anonymousId]
+ * @property {string} [sessionId]
+ * @property {string} [path]
+ * @property {string} [url]
+ * @property {string} [ip]
+ * @property {string} [userAgent]
  */
-/** @typedef {Fields & {profileId?: string, namespace?: string, source?: string}} EventFields */
-/** @typedef {EventFields & {name: string, properties?: Record<string, unknown>}} Event */
+/** @typedef {Fields & {profileId?: string | undefined, namespace?: string | undefined, source?: string | undefined}} EventFields */
+/** @typedef {EventFields & {name: string, properties?: object | undefined}} Event */
 /** @typedef {Fields & {metricName: "FCP" | "LCP" | "CLS" | "INP" | "TTFB" | "FPS", metricValue: number}} Vital */
 /** @typedef {"debug" | "info" | "warning" | "error" | "fatal"} Level */
 /**
- * @typedef {Fields & {message: string, level?: Level, errorType?: string, stack?: string,
- *   filename?: string, lineno?: number, colno?: number}} ErrorReport
+ * @typedef {Fields & {message: string, level?: Level | undefined, errorType?: string | undefined, stack?: string | undefined,
+ *   filename?: string | undefined, lineno?: number | undefined, colno?: number | undefined}} ErrorReport
  */
-/** @typedef {Fields & {profileId: string, traits?: Record<string, unknown>}} Identification */
+/** @typedef {Fields & {profileId: string, traits?: object | undefined}} Identification */
 
 /** The most characters that the service takes, or keeps, of the texts of a report. */
 const TEXTS = { message: 4096, stack: 65_536, errorType: 128, filename: 2048, path: 2048, url: 2048 };
@@ -71,7 +80,7 @@ function readTimestamp(timestamp, now) {
 /**
  * Return the fields of an event. Throws `TypeError`.
  * @param {string} name
- * @param {Record<string, unknown>} properties
+ * @param {object} properties
  * @param {EventFields} fields
  */
 export function eventOf(name, properties, fields) {
@@ -88,13 +97,19 @@ export function eventOf(name, properties, fields) {
  */
 export function reportOf(error, fields) {
   /** @type {Record<string, unknown>} */
-  const report = { path: "", ...describe(error), ...fields };
+  const report = { path: "", ...describe(error), ...given(fields) };
   for (const [name, length] of Object.entries(TEXTS)) {
     const text = report[name];
     if (typeof text === "string") report[name] = text.slice(0, length).replace(/\p{Surrogate}|\0/gu, "\ufffd");
   }
   return report;
 }
+
+/**
+ * Return the fields that are not undefined: these must not replace a default.
+ * @param {object} fields
+ */
+export const given = (fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
 /** @param {unknown} error */
 function describe(error) {

@@ -274,6 +274,15 @@ test("whatever was thrown becomes an error report, with the stacks of its causes
     assert.match(items[0].stack, /^Error: outer\n[^]*\nCaused by: RangeError: inner\n/);
   }));
 
+test("a field that is undefined does not replace a default", () =>
+  withService(async ({ client, received }) => {
+    const headrace = client();
+    headrace.errors(new Error("broken"), { path: undefined, stack: undefined });
+    headrace.vitals({ metricName: "LCP", metricValue: 1, path: undefined });
+    await headrace.flush();
+    assert.deepEqual(received.flatMap(({ items }) => items.map(({ path, stack }) => [path, typeof stack])), [["", "string"], ["", "undefined"]]);
+  }));
+
 test("an error of another realm, and one whose fields are no texts, is reported", () =>
   withService(async ({ client, received }) => {
     const headrace = client();

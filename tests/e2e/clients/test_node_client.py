@@ -24,8 +24,28 @@ SENDERS = 2
 NPM_TIMEOUT_S = 300
 DRAIN_TIMEOUT_S = 100
 COMPILER_OPTIONS = """{"compilerOptions": {
-  "module": "NodeNext", "strict": true, "noEmit": true, "types": [], "skipLibCheck": true
+  "module": "NodeNext", "strict": true, "exactOptionalPropertyTypes": true,
+  "noEmit": true, "types": [], "skipLibCheck": true
 }}"""
+TYPED_PROGRAM = """
+import { Headrace, OutboxFull } from "@headrace/node";
+import type { Options, Stats } from "@headrace/node";
+
+interface Signup { plan: string; price?: number }
+
+const options: Options = {
+  url: "http://127.0.0.1:1",
+  key: "hr_x",
+  onRefused: (item, reason) => void [item["name"], reason.status],
+};
+const headrace = new Headrace(options);
+const signup: Signup = { plan: "pro" };
+const visitor: string | undefined = undefined;
+const id: string = headrace.track("signup", signup, { anonymousId: visitor });
+const stats: Stats = headrace.stats();
+export const rows: Promise<Record<string, unknown>[]> = headrace.query({}, { websiteId: visitor });
+export { id, stats, OutboxFull };
+"""
 
 pytestmark = [
     pytest.mark.node,
@@ -164,13 +184,7 @@ def test_types_are_right_and_the_package_can_be_imported_when_it_is_installed(
     (archive,) = client.glob("*.tgz")
     (project / "package.json").write_text('{"private": true, "type": "module"}')
     _run(["npm", "install", "--offline", "--no-audit", "--no-fund", str(archive)], project)
-    (project / "program.ts").write_text(
-        'import { Headrace, OutboxFull } from "@headrace/node";\n'
-        'const headrace = new Headrace({ url: "http://127.0.0.1:1", key: "hr_x" });\n'
-        'const id: string = headrace.track("signup", { plan: "pro" }, { anonymousId: "a" });\n'
-        "export const rows: Promise<Record<string, unknown>[]> = headrace.query({});\n"
-        "export { id, OutboxFull };\n"
-    )
+    (project / "program.ts").write_text(TYPED_PROGRAM)
     (project / "tsconfig.json").write_text(COMPILER_OPTIONS)
     _run([str(client / "node_modules" / ".bin" / "tsc"), "-p", "."], project)
     names = "console.log(Object.keys(await import('@headrace/node')).sort().join())"
