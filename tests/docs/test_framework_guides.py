@@ -111,6 +111,7 @@ def test_fastapi_guide_reports_requests_events_and_errors(service: Service, tmp_
 
     assert stored(service, website) == [
         ("http_request", "/order", "anon_9", "Firefox"),
+        ("http_request", "/stock", "anon_9", "Firefox"),
         ("order_placed", "/order", "anon_9", "Firefox"),
     ]
     assert error == {

@@ -120,10 +120,12 @@ async def test_page_that_breaks_off_is_reported_with_its_exception(server: FakeH
 
 async def test_requests_are_reported_with_method_and_status(server: FakeHeadrace) -> None:
     options = RequestOptions(page_views=False, requests=True)
-    await call_asgi(server, options, "GET /prices/a", "GET /no")
+    await call_asgi(server, options, "GET /prices/a", "GET /no", "GET /failing", "GET /stream")
     assert [(one["path"], one["properties"]) for one in sent(server)] == [
         ("/prices/a", {"method": "GET", "status": 200}),
         ("/no", {"method": "GET", "status": 404}),
+        ("/failing", {"method": "GET", "status": 500}),
+        ("/stream", {"method": "GET", "status": 200}),
     ]
 
 
@@ -239,7 +241,10 @@ def test_wsgi_page_is_reported_as_a_view_with_its_visitor(server: FakeHeadrace) 
 
 def test_wsgi_exception_is_reported_and_raised(server: FakeHeadrace) -> None:
     with pytest.raises(ValueError, match="broken"):
-        call_wsgi(server, RequestOptions(), "/failing")
+        call_wsgi(server, RequestOptions(requests=True), "/failing")
+    assert [(one["path"], one["properties"]) for one in sent(server)] == [
+        ("/failing", {"method": "GET", "status": 500})
+    ]
     assert [(one["message"], one["path"]) for one in sent(server, "/errors")] == [
         ("broken", "/failing")
     ]

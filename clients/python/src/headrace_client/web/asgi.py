@@ -10,7 +10,13 @@ from urllib.parse import quote
 from headrace_client.asynchronous import AsyncHeadrace
 from headrace_client.context import with_fields
 from headrace_client.errors import HeadraceClientError
-from headrace_client.web.request import Event, Request, RequestOptions, RequestReporter
+from headrace_client.web.request import (
+    SERVER_ERROR,
+    Event,
+    Request,
+    RequestOptions,
+    RequestReporter,
+)
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -45,9 +51,12 @@ class HeadraceASGI:
             return
 
         events: list[Event] = []
+        has_begun = False
 
         async def send_and_report(message: Message) -> None:
+            nonlocal has_begun
             if message["type"] == "http.response.start":
+                has_begun = True
                 events.extend(self._events(request, message))
             await send(message)
             if message["type"] == "http.response.body" and not message.get("more_body"):
@@ -57,6 +66,9 @@ class HeadraceASGI:
             try:
                 await self._app(scope, receive, send_and_report)
             except Exception as error:
+                if not has_begun:
+                    events.extend(self._reporter.events(request, SERVER_ERROR, ""))
+                await self._report(events)
                 await self._report_error(error)
                 raise
             finally:

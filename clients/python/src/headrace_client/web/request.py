@@ -11,6 +11,8 @@ from http.cookies import SimpleCookie
 _MAX_TEXT = 2048  # the service refuses longer ones
 _MAX_ID = 256
 _PAGE_TYPE = "text/html"
+SERVER_ERROR = 500
+"""What a server answers where an exception leaves the application before the response begins."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

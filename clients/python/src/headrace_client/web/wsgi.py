@@ -12,7 +12,7 @@ from urllib.parse import quote
 from headrace_client.client import Headrace
 from headrace_client.context import with_fields
 from headrace_client.errors import HeadraceClientError
-from headrace_client.web.request import Request, RequestOptions, RequestReporter
+from headrace_client.web.request import SERVER_ERROR, Request, RequestOptions, RequestReporter
 
 if TYPE_CHECKING:
     from _typeshed import OptExcInfo
@@ -40,18 +40,26 @@ class HeadraceWSGI:
         if not self._reporter.is_reported(request):
             return self._app(environ, start_response)
         fields = self._reporter.fields(request)
+        has_begun = False
 
         def start_and_report(
             status: str, headers: list[tuple[str, str]], exc_info: OptExcInfo | None = None, /
         ) -> Callable[[bytes], object]:
+            nonlocal has_begun
             write = start_response(status, headers, exc_info)
+            has_begun = True
             with with_fields(**fields):  # the body may be made after the application returned
-                self._report(request, status, headers)
+                self._report(request, int(status[:3]), headers)
             return write
 
         within = partial(self._within, fields)
         with within():
-            body = self._app(environ, start_and_report)
+            try:
+                body = self._app(environ, start_and_report)
+            except Exception:
+                if not has_begun:
+                    self._report(request, SERVER_ERROR, [])
+                raise
         return body if _is_complete(body, environ) else _Body(body, within)
 
     @contextmanager
@@ -63,9 +71,9 @@ class HeadraceWSGI:
                 self._report_error(error)
                 raise
 
-    def _report(self, request: Request, status: str, headers: list[tuple[str, str]]) -> None:
+    def _report(self, request: Request, status: int, headers: list[tuple[str, str]]) -> None:
         types = [value for name, value in headers if name.lower() == "content-type"]
-        events = self._reporter.events(request, int(status[:3]), types[0] if types else "")
+        events = self._reporter.events(request, status, types[0] if types else "")
         try:
             for name, properties in events:
                 self._client.track(name, properties)
