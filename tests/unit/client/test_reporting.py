@@ -147,3 +147,25 @@ def test_uncaught_exceptions_are_reported_and_handled_as_before(
         ("'main'", "KeyError", "fatal", None),
         ("broken", "ValueError", "fatal", FAIL_LINE),
     ]
+
+
+def print_nothing(*_: object) -> None:
+    """Replace a hook."""
+
+
+def test_report_of_uncaught_exceptions_ends_within_hooks_that_came_later(
+    client: Headrace, server: FakeHeadrace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "excepthook", print_nothing)
+    monkeypatch.setattr(threading, "excepthook", print_nothing)
+    end_first, end_second = report_uncaught(client), report_uncaught(client)
+
+    end_first()
+    sys.excepthook(KeyError, KeyError("a"), None)
+    thread = threading.Thread(target=fail)
+    thread.start()
+    thread.join()
+    end_second()
+    sys.excepthook(KeyError, KeyError("b"), None)
+
+    assert reported(client, server, "message") == [("'a'",), ("broken",)]

@@ -64,19 +64,23 @@ def report_uncaught(client: Headrace) -> Callable[[], None]:
     Returns a function that ends this.
     """
     before, before_in_threads = sys.excepthook, threading.excepthook
+    is_ended = False
 
     def hook(
         kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
-        _report(client, error)
+        if not is_ended:
+            _report(client, error)
         before(kind, error, traceback)
 
     def thread_hook(arguments: threading.ExceptHookArgs) -> None:
-        if arguments.exc_value is not None:
+        if arguments.exc_value is not None and not is_ended:
             _report(client, arguments.exc_value)
         before_in_threads(arguments)
 
     def restore() -> None:
+        nonlocal is_ended
+        is_ended = True  # other hooks may be around these, and call them
         if sys.excepthook is hook:
             sys.excepthook = before
         if threading.excepthook is thread_hook:
