@@ -316,6 +316,32 @@ def test_outbox_at_its_limit_counts_what_it_drops(
     assert dropped[0].startswith("1 items were dropped: cannot use ")
 
 
+def test_disk_that_is_nearly_full_takes_no_items_so_that_those_before_can_be_sent(
+    outbox: Path,
+) -> None:
+    disks = [(10**9, 0, 10**9), (10**9, 0, 10**6)]  # total, used and free bytes
+    database = Database(
+        outbox,
+        synchronous="normal",
+        max_bytes=10**9,
+        busy_timeout_s=1,
+        disk_usage=lambda _: disks[0],
+    )
+    box = Outbox(database)
+    item = ItemMaker().event("a", {"text": "x" * 100_000}, {})
+    box.append([item])
+    del disks[0]
+
+    with pytest.raises(OutboxFull, match="the disk is nearly full"):
+        box.append([item])
+    in_flight = box.take(max_items=10, max_bytes=10**6)
+    log_bytes = outbox.with_name("outbox.sqlite-wal").stat().st_size
+    database.close()
+
+    assert in_flight is not None
+    assert (len(in_flight.ids), log_bytes < 100_000) == (1, True)
+
+
 def test_next_client_sends_what_the_last_one_left(server: FakeHeadrace, outbox: Path) -> None:
     with unreachable(outbox) as client:
         client.track("left behind")

@@ -7,10 +7,11 @@ does not have. It could then delete a write-ahead log that others still write.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -22,6 +23,10 @@ _SPARE_PAGES = 64  # so that refused items can be moved in a full outbox
 _WAL_TIMEOUT_S = 10.0
 _WAL_PAUSE_S = 0.05
 _CHECKPOINT_PAGES = 2000  # 8 MiB of log between two copies into the file, which flush the disk
+_SPARE_DISK_BYTES = (_CHECKPOINT_PAGES + 256) * _PAGE_BYTES  # for a copy of the log, and to send
+_SPARE_DISK_SHARE = 8  # at most an eighth of a small disk
+_UNCHECKED_BYTES = 64 * 1024  # of the log between two looks at the disk
+_TRANSACTION_BYTES = 2 * _PAGE_BYTES  # that a transaction adds to the log beside its items
 
 _SCHEMA = """
 CREATE TABLE items (id INTEGER PRIMARY KEY, path TEXT, website TEXT, body BLOB);
@@ -41,9 +46,17 @@ class Database:
     """Opens the file when it is needed. Safe to use from many threads and after a fork."""
 
     def __init__(
-        self, path: Path | None, *, synchronous: str, max_bytes: int, busy_timeout_s: float
+        self,
+        path: Path | None,
+        *,
+        synchronous: str,
+        max_bytes: int,
+        busy_timeout_s: float,
+        disk_usage: Callable[[Path], tuple[int, int, int]] = shutil.disk_usage,
     ) -> None:
         self.path = path
+        self._disk_usage = disk_usage
+        self._unchecked_bytes = _UNCHECKED_BYTES
         self._synchronous = synchronous
         self._max_pages = max(max_bytes // _PAGE_BYTES, 16)
         self._busy_timeout_s = busy_timeout_s
@@ -96,6 +109,33 @@ class Database:
                     yield connection
             finally:
                 self._limit_pages(connection, 0)
+
+    def check_disk(self, added_bytes: int) -> None:
+        """Raise `OutboxFull` where more items would take the room that is needed to send them.
+
+        What has been sent is noted in the file: on a full disk nothing could leave the outbox.
+        """
+        self._unchecked_bytes += added_bytes + _TRANSACTION_BYTES
+        if self._unchecked_bytes < _UNCHECKED_BYTES:
+            return
+        if self._is_disk_low():
+            raise OutboxFull(f"cannot use {self.path}: the disk is nearly full")
+        self._unchecked_bytes = 0
+
+    def make_room(self) -> None:
+        """Copy the log into the file and cut it where the disk is nearly full, if that succeeds."""
+        if self._is_disk_low():
+            with suppress(OutboxUnavailable), self.connect() as connection:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _is_disk_low(self) -> bool:
+        if self.path is None:
+            return False
+        try:
+            total, _, free = self._disk_usage(self.path.parent)
+        except OSError:  # opening the file says what is wrong
+            return False
+        return free < min(_SPARE_DISK_BYTES, total // _SPARE_DISK_SHARE)
 
     @property
     def is_closed(self) -> bool:

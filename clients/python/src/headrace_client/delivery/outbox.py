@@ -143,6 +143,7 @@ class Outbox(ForkAware):
             one.error = error
 
     def _insert(self, rows: Sequence[tuple[int, str, str, bytes]]) -> None:
+        self._database.check_disk(sum(len(body) for _, _, _, body in rows))
         if len(rows) == 1:
             with self._database.connect() as connection:
                 connection.execute(_INSERT, rows[0])
@@ -156,6 +157,7 @@ class Outbox(ForkAware):
         They are those of an unfinished request, else the oldest ones. All have one endpoint and one
         website. A single item may be over `max_bytes`.
         """
+        self._database.make_room()
         with self._database.transaction() as connection:
             return find_unfinished(connection) or take_next(connection, max_items, max_bytes)
 
