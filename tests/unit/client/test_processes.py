@@ -131,7 +131,7 @@ threads = [threading.Thread(target=fork, args=(n,), daemon=True) for n in range(
 for thread in threads:
     thread.start()
 for thread in threads:
-    thread.join(10)
+    thread.join(40)
 print([thread.is_alive() for thread in threads], flush=True)
 if any(thread.is_alive() for thread in threads):
     os._exit(0)
