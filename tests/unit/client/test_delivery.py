@@ -1,6 +1,7 @@
 """What becomes of reported items, for each answer that the service can give."""
 
 import logging
+import shutil
 import sqlite3
 import stat
 import time
@@ -13,6 +14,7 @@ import pytest
 from headrace_client import ClientClosed, Headrace, OutboxFull, OutboxUnavailable, RefusedItem
 from headrace_client.delivery.database import Database
 from headrace_client.delivery.outbox import Outbox
+from headrace_client.delivery.process_lock import ProcessLock
 from headrace_client.items import ItemMaker
 from headrace_client.testing import FakeHeadrace
 
@@ -400,6 +402,52 @@ def test_outbox_of_a_newer_client_is_not_touched(outbox: Path) -> None:
     connection.close()
     with pytest.raises(OutboxUnavailable, match="another version"):
         unreachable(outbox)
+
+
+def test_items_of_an_outbox_that_was_deleted_are_in_a_new_file(
+    server: FakeHeadrace, outbox: Path
+) -> None:
+    with unreachable(outbox) as client:
+        client.track_many({"name": "a", "properties": {"n": n}} for n in range(2))
+        for file in outbox.parent.glob("outbox.sqlite*"):
+            file.unlink()
+        client.track("a", {"n": 2})
+        client.close(0)
+
+    with connected(server, outbox) as client:
+        assert client.flush()
+    assert numbers(server) == [0, 1, 2]
+
+
+def test_outbox_whose_directory_was_deleted_accepts_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with unreachable(folder / "outbox.sqlite") as client:
+        client.track("a")
+        shutil.rmtree(folder)
+        with pytest.raises(OutboxUnavailable, match="No such file or directory"):
+            client.track("b")
+        folder.mkdir()
+        client.track("c")
+
+        assert client.stats().pending == 2
+        client.close(0)
+
+
+def test_lock_that_was_deleted_is_taken_again(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "lock"
+    path.parent.mkdir()
+    first, second = ProcessLock(path), ProcessLock(path)
+    assert first.acquire()
+    path.unlink()
+    assert second.acquire()
+    assert not first.acquire()
+    second.release()
+    assert first.acquire()
+
+    shutil.rmtree(path.parent)
+    assert first.acquire()
+    first.release()
 
 
 def filled(outbox: Path, *changes: str) -> Path:

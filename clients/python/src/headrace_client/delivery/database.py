@@ -62,6 +62,7 @@ class Database:
         self._busy_timeout_s = busy_timeout_s
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
+        self._inode = 0
         self._is_closed = False
 
     @contextmanager
@@ -73,12 +74,10 @@ class Database:
         with self._lock:
             if self._is_closed:
                 raise ClientClosed("the client was closed")
-            try:
+            with self._translating():
                 if self._connection is None:
                     self._connection = self._open()
                 yield self._connection
-            except (sqlite3.Error, OSError) as error:
-                raise self._translated(error) from error
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection]:
@@ -109,6 +108,38 @@ class Database:
                     yield connection
             finally:
                 self._limit_pages(connection, 0)
+
+    def ensure_file(self) -> None:
+        """Move to a new file where somebody has deleted or replaced this one.
+
+        What is written to a file without a name does not survive the process.
+        """
+        with self._lock:
+            old = self._connection
+            if old is None or old.in_transaction or not self._is_deleted():
+                return
+            with self._translating():
+                new = self._open()
+                try:
+                    _copy(old, new)
+                except BaseException:
+                    new.close()
+                    raise
+            self._connection = new
+            old.close()
+
+    def _is_deleted(self) -> bool:
+        try:
+            return self.path is not None and os.stat(self.path).st_ino != self._inode  # noqa: PTH116 - on the path of every call
+        except OSError:
+            return True
+
+    @contextmanager
+    def _translating(self) -> Generator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise self._translated(error) from error
 
     def check_disk(self, added_bytes: int) -> None:
         """Raise `OutboxFull` where more items would take the room that is needed to send them.
@@ -157,7 +188,9 @@ class Database:
     def _open(self) -> sqlite3.Connection:
         if self.path is not None:
             # SQLite gives the mode of the file to its log, too.
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+            self._inode = os.fstat(file).st_ino
+            os.close(file)
         connection = sqlite3.connect(
             ":memory:" if self.path is None else self.path,
             timeout=self._busy_timeout_s,
@@ -218,6 +251,16 @@ class Database:
 def _format(connection: sqlite3.Connection) -> int:
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     return version
+
+
+def _copy(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
+    """Copy items. Another process may copy the same ones: repeats have the same event ids."""
+    new.execute("BEGIN IMMEDIATE")
+    for table, columns in (("items", "id, path, website, body"), ("refused", "*")):
+        rows = old.execute(f"SELECT {columns} FROM {table} ORDER BY id")  # noqa: S608 - constants
+        marks = ", ".join("?" * len(rows.description))
+        new.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", rows)  # noqa: S608 - as above
+    new.execute("COMMIT")
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:

@@ -143,6 +143,7 @@ class Outbox(ForkAware):
             one.error = error
 
     def _insert(self, rows: Sequence[tuple[int, str, str, bytes]]) -> None:
+        self._database.ensure_file()
         self._database.check_disk(sum(len(body) for _, _, _, body in rows))
         if len(rows) == 1:
             with self._database.connect() as connection:

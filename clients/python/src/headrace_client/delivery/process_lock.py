@@ -27,9 +27,15 @@ class ProcessLock:
 
     def acquire(self) -> bool:
         """Return whether this process has the lock now; it does not wait."""
-        if self._path is None or self._file is not None:
+        if self._path is None or (self._file is not None and self._is_current(self._file)):
             return True
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        except FileNotFoundError:
+            if self._file is None:
+                raise
+            return True  # its folder was deleted, so no other process can have the outbox
+        self.release()
         try:
             _lock(file)
         except OSError:
@@ -37,6 +43,13 @@ class ProcessLock:
             return False
         self._file = file
         return True
+
+    def _is_current(self, file: int) -> bool:
+        """Return whether other processes see the same file: it may have been deleted."""
+        try:
+            return self._path is not None and self._path.stat().st_ino == os.fstat(file).st_ino
+        except OSError:
+            return False
 
     def release(self) -> None:
         """Free the lock. In a forked child this only forgets it: the parent keeps it."""
