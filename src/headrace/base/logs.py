@@ -1,9 +1,10 @@
 """Log lines. None ever carries an address, a User-Agent, a key or a payload."""
 
+import contextlib
 import logging
 import sys
 from collections.abc import Callable
-from typing import Any, cast
+from typing import IO, Any, BinaryIO, TextIO, cast
 
 import msgspec
 import structlog
@@ -36,9 +37,9 @@ def configure_logging(level: str, *, process: str) -> None:
     structlog.configure(
         processors=[*processors, _console_renderer() if at_terminal else _json_renderer(_dump)],
         wrapper_class=structlog.make_filtering_bound_logger(severity),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr)
+        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _Lossy(sys.stderr)))
         if at_terminal
-        else structlog.BytesLoggerFactory(sys.stderr.buffer),
+        else structlog.BytesLoggerFactory(cast("BinaryIO", _Lossy(sys.stderr.buffer))),
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler()
@@ -57,6 +58,23 @@ def configure_logging(level: str, *, process: str) -> None:
         )
     )
     logging.basicConfig(level=max(severity, logging.WARNING), handlers=[handler], force=True)
+
+
+class _Lossy:
+    """Writes lines, and drops them where that fails: a full disk of the log stops no process."""
+
+    def __init__(self, stream: IO[Any]) -> None:
+        self._stream = stream
+
+    def write(self, line: str | bytes) -> None:
+        """Write a line."""
+        with contextlib.suppress(OSError):
+            self._stream.write(line)
+
+    def flush(self) -> None:
+        """Write what is buffered. What does not fit stays there, and the next line tries again."""
+        with contextlib.suppress(OSError):
+            self._stream.flush()
 
 
 def _console_renderer() -> structlog.typing.Processor:

@@ -220,9 +220,9 @@ async def _announce(settings: Settings, host: str, port: int, supervisor: Superv
     supervisor.mark_started()
     shown = f"[{host}]" if ":" in host else host
     get_logger().info("service_ready", host=host, port=port)
-    click.echo(
-        f"Headrace answers on http://{shown}:{port} and keeps its data in {settings.data_dir}"
-    )
+    line = f"Headrace answers on http://{shown}:{port} and keeps its data in {settings.data_dir}\n"
+    with contextlib.suppress(OSError):  # not buffered: the exit would try again, and fail
+        os.write(sys.stdout.fileno(), line.encode(errors="surrogateescape"))
 
 
 async def _is_ready(host: str, port: int) -> bool:

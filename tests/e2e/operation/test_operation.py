@@ -171,6 +171,23 @@ def test_sigterm_answers_accepted_requests(dedicated_service: ServiceMaker) -> N
 
 
 @pytest.mark.slow
+def test_log_on_a_full_disk_stops_nothing(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service()
+    service.log.symlink_to("/dev/full")
+    service.launch()
+    wait_until(service.is_ready, "the service is ready")
+    for kind in ("worker", "engine"):
+        (killed,) = service.child_pids(kind)
+        os.kill(killed, signal.SIGKILL)
+        wait_until(
+            lambda: service.child_pids(kind) not in ([], [killed]),  # noqa: B023 - called at once
+            f"the {kind} is started again",
+        )
+    wait_until(service.is_ready, "the service is ready again")
+    assert service.stop() == 0
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", ["CET-1CEST,M3.5.0,M10.5.0/3", "Asia/Kathmandu", "No/Where"])
 def test_time_zone_of_the_machine_changes_nothing(
     dedicated_service: ServiceMaker, zone: str
