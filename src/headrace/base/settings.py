@@ -100,7 +100,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = 17_179_869_184
     trusted_proxies: Annotated[
         tuple[str, ...],
-        _help("addresses or networks whose X-Forwarded-For is trusted, separated by commas"),
+        _help(
+            "addresses or networks of proxies whose X-Forwarded-For, -Proto and -Host are trusted, "
+            "separated by commas"
+        ),
     ] = ()
     query_origins: Annotated[
         tuple[str, ...],
