@@ -61,11 +61,11 @@ class SqliteIdempotencyStore:
         try:
             create_file_durably(path)
             connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            connection.execute("PRAGMA busy_timeout = 5000")
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.executescript(_SCHEMA)
-            connection.execute("DELETE FROM claims WHERE owner = ? AND reply IS NULL", (owner,))
+            try:
+                _prepare(connection, owner)
+            except BaseException:
+                connection.close()
+                raise
         except (OSError, sqlite3.Error) as error:
             raise OperatorError(f"cannot open the idempotency keys in {path}: {error}") from error
         return cls(connection, path, owner=owner, clock=clock)
@@ -176,6 +176,14 @@ class SqliteIdempotencyStore:
 
     def _execute(self, statement: str, values: tuple[object, ...]) -> None:
         self._connection.execute(statement, values)
+
+
+def _prepare(connection: sqlite3.Connection, owner: str) -> None:
+    connection.execute("PRAGMA busy_timeout = 5000")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.executescript(_SCHEMA)
+    connection.execute("DELETE FROM claims WHERE owner = ? AND reply IS NULL", (owner,))
 
 
 async def _await_result(future: asyncio.Future[_Result]) -> _Result:
