@@ -1,7 +1,7 @@
 /** Custom queries. */
 
 import { QueryFailed } from "./failures.js";
-import { post } from "./sending/transport.js";
+import { post, reasonOfFailure } from "./sending/transport.js";
 
 /**
  * Send a custom query and return its rows. Throws `QueryFailed`.
@@ -15,7 +15,7 @@ export async function send(service, websiteId, body) {
   const reply = await post(service, path, JSON.stringify(body));
   const rows = reply.body?.["data"];
   if (reply.status === 200 && Array.isArray(rows)) return rows;
-  const message = reply.body?.["error"] ?? (reply.status ? `status ${reply.status}` : `no answer: ${reply.error}`);
+  const message = reply.body?.["error"] ?? (reply.status ? `status ${reply.status}` : `no answer: ${reasonOfFailure(reply.error)}`);
   throw new QueryFailed(String(message), {
     status: reply.status,
     code: String(reply.body?.["code"] ?? ""),

@@ -339,6 +339,12 @@ test("a query returns its rows, and its refusal is an error with code and pause"
     });
   }));
 
+test("a query that nothing answers says why", () =>
+  withService(async (world) => {
+    world.answers = () => "reset";
+    await assert.rejects(world.client().query({}), { name: "QueryFailed", status: 0, message: /^no answer: (ECONNRESET|UND_ERR_SOCKET)$/ });
+  }));
+
 test("a client without address or credentials is refused", () => {
   assert.throws(() => new Headrace({ url: "", key: "hr_x" }), /no address is given/);
   for (const url of ["nowhere", "localhost:8000", "ftp://shop.example", "http://u:p@shop.example", "http://shop.example?a=b", "http://shop.example/#a"]) {

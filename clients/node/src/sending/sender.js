@@ -5,6 +5,7 @@
  * are kept and counted. All timers let the process end: what is unsent then, the next one sends.
  */
 
+import { reasonOfFailure } from "./transport.js";
 import { judge } from "./verdict.js";
 
 /** @typedef {import("../outbox/record.js").Item} Item */
@@ -277,6 +278,5 @@ const reasonOf = ({ status, body }) => ({ status, code: String(body?.["code"] ??
 function describe({ status, body, error }) {
   if (status >= 200 && status < 300) return `${status}, but the answer is not from Headrace`;
   if (status) return `${status} ${body?.["message"] ?? ""}`.trimEnd();
-  const cause = /** @type {{cause?: {code?: string, message?: string}}} */ (error)?.cause;
-  return cause?.code ?? cause?.message ?? String(error);
+  return reasonOfFailure(error);
 }

@@ -47,6 +47,16 @@ export async function post({ url, key, timeoutMs }, path, json, abort = new Abor
   }
 }
 
+/**
+ * Return why no whole answer came: `fetch failed` alone says nothing.
+ * @param {unknown} error
+ * @returns {string}
+ */
+export function reasonOfFailure(error) {
+  const cause = /** @type {{cause?: {code?: string, message?: string}} | null} */ (error)?.cause;
+  return cause?.code ?? cause?.message ?? String(error);
+}
+
 /** @param {string} json */
 async function encode(json) {
   return Buffer.byteLength(json) < GZIP_FROM_BYTES ? json : compress(json);
