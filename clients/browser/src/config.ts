@@ -14,12 +14,6 @@ export const base = new URL(script.src, location as unknown as URL);
 export const website = "?client_id=" + options.clientId;
 export const server = (options.apiUrl || base.origin).replace(/\/$/, "");
 
-/** Whether a feature that is on by default was not switched off. */
-export const isOn = (option: string): boolean => options[option] !== "false";
-
-/** Whether a feature that is off by default was switched on. */
-export const isAsked = (option: string): boolean => options[option] === "true";
-
 /** Whether a path matches an option: a JSON array of globs, `*` for any text. */
 export const matches = (option: string, path: string): boolean | void => {
   try {
