@@ -30,6 +30,8 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed"),
 ]
 
+LONG_NAME = "Supercalifragilisticexpialidocious"
+LONG_DOMAIN = "a-website-with-a-long-name.of-somebody.example"
 EVENTS = {"field": "*", "aggregate": "count", "alias": "events"}
 VISITORS = {"field": "anonymous_id", "aggregate": "uniq", "alias": "visitors"}
 QUERIES = {
@@ -235,10 +237,11 @@ def test_view_has_no_finding_of_axe_and_fits_every_window(page: Page, axe: str, 
 
 @pytest.fixture(scope="module")
 def many_objects(service: Service) -> None:
-    """More websites and keys than fit a window, which has a scroll bar then."""
+    """More websites and keys than fit a window, which has a scroll bar then; one has long names."""
     for _ in range(25):
         service.website()
         service.key("read:data")
+    service.directory.create_website(name=LONG_NAME, domain=LONG_DOMAIN)
 
 
 @pytest.mark.usefixtures("many_objects")

@@ -73,7 +73,7 @@ function Objects({ kind, noun, columns, fields, actions, isChangeable = false })
     ${changed
       ? html`<${Changed} key=${changed["id"]} kind=${kind} noun=${noun} fields=${fields} row=${changed} onDone=${(/** @type {Row} */ row) => onChanged(row, "changed")} onCancel=${() => setChanged(null)} />`
       : html`<details class="card new"><summary>New ${noun}</summary><${ObjectForm} fields=${fields} label="Create" save=${async (/** @type {Row} */ values) => onCreated(await create(kind, values))} /></details>`}
-    <section class="card">${rows.length === 0 ? html`<${Empty} title=${`No ${noun} yet`} />` : html`<${DataTable} caption=${kind} isStacked=${kind === "keys"} rows=${rows} columns=${[...columns, { key: "actions", label: "Actions", format: cell }]} />`}</section>`;
+    <section class="card">${rows.length === 0 ? html`<${Empty} title=${`No ${noun} yet`} />` : html`<${DataTable} caption=${kind} isStacked=${kind !== "organizations"} rows=${rows} columns=${[...columns, { key: "actions", label: "Actions", format: cell }]} />`}</section>`;
 }
 
 /** What may be done to one object; what cannot be undone is asked twice. @param {{row: Row, actions: Action[], onDone: (action: Action) => void}} props */
