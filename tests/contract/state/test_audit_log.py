@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -532,8 +533,7 @@ def test_the_lines_lead_to_the_state_of_the_directory(data: st.DataObject) -> No
     with TemporaryDirectory() as folder:
         path = Path(folder) / "directory.sqlite"
         path.write_bytes(empty_database())
-        directory = open_directory(path, FixedClock(NOON), randomness=repeatable())
-        for step in data.draw(st.lists(st.sampled_from(STEPS), max_size=12)):
-            step(directory, pick)
-        assert replay(lines(directory)) == state(directory)
-        directory.close()
+        with closing(open_directory(path, FixedClock(NOON), randomness=repeatable())) as directory:
+            for step in data.draw(st.lists(st.sampled_from(STEPS), max_size=12)):
+                step(directory, pick)
+            assert replay(lines(directory)) == state(directory)
