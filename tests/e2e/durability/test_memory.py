@@ -78,12 +78,20 @@ def begin_bodies(
     return begun
 
 
-def post_until_rejected(service: Service, path: str, body: object) -> requests.Response:
-    """Post again while the service has not read yet what a connection before this one sent."""
+def post_beside_a_stalled_body(service: Service, path: str, body: object) -> requests.Response:
+    """Post beside a request that has sent one byte of its body, until that is refused.
+
+    The service may not have read the byte yet, or have refused that request because the one before
+    it had not quite ended.
+    """
     deadline = time.monotonic() + 10
-    while (response := service.post(path, body)).status_code == 200:
-        assert time.monotonic() < deadline
-    return response
+    with ExitStack() as opened:
+        while True:
+            begin_bodies(service, opened, 1, b"[")
+            response = service.post(path, body)
+            if response.status_code != 200:
+                return response
+            assert time.monotonic() < deadline
 
 
 def test_slow_bodies_are_408_and_reserve_only_received_bytes(
@@ -140,9 +148,7 @@ def test_single_request_over_the_inflight_limit_is_accepted(
     body = [{"name": "big", "properties": {"text": "x" * 900}}] * 1_000
 
     alone = service.post(f"/track?website_id={website}", body)
-    with ExitStack() as opened:
-        begin_bodies(service, opened, 1, b"[")
-        rejected = post_until_rejected(service, f"/track?website_id={website}", body)
+    rejected = post_beside_a_stalled_body(service, f"/track?website_id={website}", body)
 
     assert outcome(alone) == (200, success("/track", 1_000))
     assert error_envelope(rejected) == UNAVAILABLE
