@@ -13,7 +13,7 @@ const MAX_SHOWN = 200;
  */
 export function OptionList({ options, value, label, isSearchable = false, takesOther = false, isLoading = false, onSearch, onChoose }) {
   const [search, setSearch] = useState("");
-  const [at, setAt] = useState(() => Math.max(0, options.findIndex((option) => option.value === value)));
+  const [at, setAt] = useState(() => Math.max(0, options.slice(0, MAX_SHOWN).findIndex((option) => option.value === value)));
   const id = useId();
   const list = useRef(/** @type {HTMLUListElement | null} */ (null));
   const wanted = search.trim().toLowerCase();
@@ -45,5 +45,6 @@ export function OptionList({ options, value, label, isSearchable = false, takesO
         <span>${option.label ?? option.value}</span>${option.hint && html`<small>${option.hint}</small>`}</li>`)}
       ${shown.length === 0 && html`<li class="none">${isLoading ? "Loading" : "Nothing found"}</li>`}
     </ul>
+    ${isSearchable && found.length > MAX_SHOWN && html`<p class="more">${found.length - MAX_SHOWN} more: search for them</p>`}
   </div>`;
 }
