@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,6 @@ import pytest
 
 from headrace_client import AsyncHeadrace, ClientClosed, InvalidItem, OutboxFull
 from headrace_client.testing import FakeHeadrace
-
-
-@pytest.fixture
-def server() -> Iterator[FakeHeadrace]:
-    with FakeHeadrace() as fake:
-        yield fake
 
 
 def connected(server: FakeHeadrace, outbox: Path | None = None, **options: Any) -> AsyncHeadrace:

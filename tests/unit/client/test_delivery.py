@@ -5,7 +5,6 @@ import shutil
 import sqlite3
 import stat
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,6 @@ from headrace_client.testing import FakeHeadrace
 
 INVALID: dict[str, Any] = {"status": "error", "message": "Invalid request body", "code": "INVALID"}
 SCOPE_MISMATCH = {"status": "error", "message": "Website scope mismatch", "code": "SCOPE_MISMATCH"}
-
-
-@pytest.fixture
-def server() -> Iterator[FakeHeadrace]:
-    with FakeHeadrace() as fake:
-        yield fake
 
 
 @pytest.fixture

@@ -18,12 +18,6 @@ SENT = {"timestamp": NOON_MS, "eventId": "id-1"}
 
 
 @pytest.fixture
-def server() -> Iterator[FakeHeadrace]:
-    with FakeHeadrace() as fake:
-        yield fake
-
-
-@pytest.fixture
 def client(server: FakeHeadrace) -> Iterator[Headrace]:
     with Headrace(server.url, "key", outbox=None, linger_s=0.0) as one:
         yield one

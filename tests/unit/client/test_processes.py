@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,12 +21,6 @@ from headrace_client import Headrace
 url, outbox = sys.argv[1:]
 client = Headrace(url, "key", outbox=outbox or None, linger_s=0.0)
 """
-
-
-@pytest.fixture
-def server() -> Iterator[FakeHeadrace]:
-    with FakeHeadrace() as fake:
-        yield fake
 
 
 def run(code: str, server: FakeHeadrace, outbox: Path | str) -> str:

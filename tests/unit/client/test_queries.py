@@ -16,12 +16,6 @@ REPLY = {"data": [{"n": 3}], "meta": {"rowCount": 1}, "totals": {"n": 3}}
 
 
 @pytest.fixture
-def server() -> Iterator[FakeHeadrace]:
-    with FakeHeadrace() as fake:
-        yield fake
-
-
-@pytest.fixture
 def client(server: FakeHeadrace) -> Iterator[Headrace]:
     with Headrace(server.url, "key", outbox=None, website_id="web_1") as one:
         yield one

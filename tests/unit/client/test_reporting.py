@@ -13,12 +13,6 @@ from headrace_client.testing import FakeHeadrace
 
 
 @pytest.fixture
-def server() -> Iterator[FakeHeadrace]:
-    with FakeHeadrace() as fake:
-        yield fake
-
-
-@pytest.fixture
 def client(server: FakeHeadrace) -> Iterator[Headrace]:
     with Headrace(server.url, "key", outbox=None, linger_s=0.0) as one:
         yield one

@@ -25,12 +25,6 @@ SUCCESS = {"status": "success", "type": "custom_event", "count": 1}
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
-@pytest.fixture
-def server() -> Iterator[FakeHeadrace]:
-    with FakeHeadrace() as fake:
-        yield fake
-
-
 def requests_of(client_options: dict[str, Any], *properties: str) -> list[httpx.Request]:
     """Return the requests of a client that reports an event with each of the texts."""
     sent: list[httpx.Request] = []

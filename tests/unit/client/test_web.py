@@ -26,12 +26,6 @@ HEADERS = {
 VISITOR = {"ip": "198.51.100.9", "userAgent": "Firefox"}
 
 
-@pytest.fixture
-def server() -> Iterator[FakeHeadrace]:
-    with FakeHeadrace() as fake:
-        yield fake
-
-
 def sent(server: FakeHeadrace, endpoint: str = "/track") -> list[dict[str, Any]]:
     """Return the items of an endpoint without id, time and duration."""
     items = [dict(one) for one in server.items(endpoint)]
