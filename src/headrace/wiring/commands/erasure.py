@@ -36,7 +36,6 @@ def erase(
     can remove replaced parts at once, and a service only after minutes. Raises `OperatorError`. An
     erasure that has begun goes on in the service.
     """
-    require_data(settings)
     _require_current_data(settings)
     _check_website(settings, request)
     with find_engine(settings, "headrace erase") as runtime:
@@ -114,6 +113,10 @@ def _pending_here(erasures: FileErasures) -> list[Erasure]:
 def check_website_exists(settings: Settings, website_id: str) -> None:
     """Raise `OperatorError` for an unknown website, or a directory without data."""
     _require_current_data(settings)
+    _require_website(settings, website_id)
+
+
+def _require_website(settings: Settings, website_id: str) -> None:
     if not _exists(settings, website_id):
         raise OperatorError(f"there is no website {website_id}")
 
@@ -127,7 +130,7 @@ def _require_current_data(settings: Settings) -> None:
 def _check_website(settings: Settings, request: ErasureRequest) -> None:
     """Check that the website exists; one that is erased as a whole must have been deleted."""
     if WHOLE_WEBSITE not in request.selectors:
-        check_website_exists(settings, request.website_id)
+        _require_website(settings, request.website_id)
     elif _exists(settings, request.website_id):
         raise OperatorError(
             f"the website {request.website_id} exists: delete it with its rows by "
