@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from headrace_client import Headrace
+from headrace_client import Headrace, QueryUnavailable
 from headrace_client.delivery.backoff import Backoff, retry_after_s
 from headrace_client.delivery.database import Database
 from headrace_client.delivery.in_flight import InFlight
@@ -25,7 +25,12 @@ SUCCESS = {"status": "success", "type": "custom_event", "count": 1}
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
-def requests_of(client_options: dict[str, Any], *properties: str) -> list[httpx.Request]:
+URL = "https://events.example/base/"
+
+
+def requests_of(
+    client_options: dict[str, Any], *properties: str, url: str = URL
+) -> list[httpx.Request]:
     """Return the requests of a client that reports an event with each of the texts."""
     sent: list[httpx.Request] = []
 
@@ -36,7 +41,6 @@ def requests_of(client_options: dict[str, Any], *properties: str) -> list[httpx.
     def make_http_client() -> httpx.Client:
         return httpx.Client(transport=httpx.MockTransport(respond))
 
-    url = "https://events.example/base/"
     with Headrace(url, outbox=None, make_http_client=make_http_client, **client_options) as client:
         for text in properties:
             client.track("a", {"text": text})
@@ -73,6 +77,27 @@ def test_request_without_a_key_names_the_website_in_its_items() -> None:
 
 
 @pytest.mark.parametrize(
+    ("proxy", "reason"),
+    [("foo://x", "ValueError: Unknown scheme"), ("http://x:y", "InvalidURL: Invalid port: 'y'")],
+)
+def test_items_wait_where_a_proxy_variable_is_wrong(
+    server: FakeHeadrace, monkeypatch: pytest.MonkeyPatch, proxy: str, reason: str
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+    with Headrace(server.url, "key", outbox=None, website_id="web_1", linger_s=0.0) as client:
+        client.track("a")
+        while not client.stats().last_error:
+            time.sleep(0.01)
+        assert reason in client.stats().last_error
+        with pytest.raises(QueryUnavailable, match=f"variables of the environment name: {reason}"):
+            client.query({})
+
+        monkeypatch.delenv("HTTP_PROXY")
+        assert client.flush()
+    assert server.event_names() == ["a"]
+
+
+@pytest.mark.parametrize(
     ("value", "seconds"),
     [
         (None, None),
@@ -96,14 +121,13 @@ def endless_body() -> Iterator[bytes]:
         yield b" " * 1024
 
 
-@pytest.mark.parametrize("body_timeout_s", [0.0, 600.0], ids=["slow", "large"])
-def test_response_that_does_not_end_leaves_the_outcome_unknown(body_timeout_s: float) -> None:
+@pytest.mark.parametrize("timeout_s", [0.0, 600.0], ids=["slow", "large"])
+def test_response_that_does_not_end_leaves_the_outcome_unknown(timeout_s: float) -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(200, content=endless_body()))
     poster = ItemPoster(
         "https://events.example",
         "key",
-        make_http_client=lambda: httpx.Client(transport=transport),
-        body_timeout_s=body_timeout_s,
+        make_http_client=lambda: httpx.Client(transport=transport, timeout=timeout_s),
     )
     in_flight = InFlight(Endpoint.TRACK, "", (1,), (b"{}",), since_ms=0, is_repeat=False)
 

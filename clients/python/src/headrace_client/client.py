@@ -47,8 +47,8 @@ class Headrace(QueryMethods):
     disk for each call, and survives the loss of power too. `website_id` is the website of items and
     queries that name none. `when_full="drop"` counts an item that does not fit and logs it, where
     `"raise"` raises `OutboxFull`. `on_refused` is called by the sending thread with each item that
-    the service refuses for good. `make_http_client` replaces the httpx client, for proxies and
-    certificates.
+    the service refuses for good. `make_http_client` replaces the httpx client, for proxies,
+    certificates and timeouts; a request ends after twice the read timeout of that client.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class Headrace(QueryMethods):
         url = url.strip().rstrip("/")
         key = None if key is None else key.strip()
         check_arguments(url, key, website_id, synchronous)
+        authorization = None if key is None else f"Bearer {key}"
         make_http_client = make_http_client or _make_http_client
         self.items = ItemMaker(website_id)
         self._drops = when_full == "drop"
@@ -86,13 +87,13 @@ class Headrace(QueryMethods):
         has_items = self._outbox.newest_id() > 0
         self._sender = Sender(
             self._outbox,
-            ItemPoster(url, key, make_http_client=make_http_client),
+            ItemPoster(url, authorization, make_http_client=make_http_client),
             ProcessLock(path and path.with_name(path.name + ".lock")),
             max_batch_items=max_batch_items,
             linger_s=linger_s,
             on_refused=on_refused,
         )
-        query_client = QueryClient(url, key, make_http_client=make_http_client)
+        query_client = QueryClient(url, authorization, make_http_client=make_http_client)
         super().__init__(query_client, website_id)
         atexit.register(self._close_at_exit)
         if has_items:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -13,6 +14,7 @@ import msgspec
 from headrace_client.context import own_work
 from headrace_client.delivery.backoff import retry_after_s
 from headrace_client.delivery.forks import ForkAware, prepare_for_forks
+from headrace_client.delivery.session import HttpSession, Response, SessionUnavailable
 from headrace_client.errors import QueryRefused, QueryUnavailable
 from headrace_client.query_bodies import QueryRequest
 
@@ -32,19 +34,21 @@ class QueryClient(ForkAware):
     """Sends queries over connections of its own."""
 
     def __init__(
-        self, url: str, key: str | None, *, make_http_client: Callable[[], httpx.Client]
+        self, url: str, authorization: str | None, *, make_http_client: Callable[[], httpx.Client]
     ) -> None:
         self._url = url
-        self._key = key
+        self._authorization = authorization
         self._make_http_client = make_http_client
-        self._http: httpx.Client | None = None
-        self._lock = threading.Lock()
+        self._begin()
         prepare_for_forks(self)
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[HttpSession] | None = []  # None after the end
 
     def after_fork_in_child(self) -> None:
         """Leave the connections to the parent."""
-        self._http = None
-        self._lock = threading.Lock()
+        self._begin()
 
     def run(self, request: QueryRequest) -> Result:
         """Return the rows of a query. Raises `QueryFailed`."""
@@ -58,34 +62,46 @@ class QueryClient(ForkAware):
 
     def fetch(self, request: QueryRequest, accept: str) -> bytes:
         """Return the response of a query in a format. Raises `QueryFailed`."""
-        with self._lock:
-            if self._http is None:
-                self._http = self._make_http_client()
-            http = self._http
         try:
-            with own_work():
-                response = http.post(
+            with self._session() as session, own_work():
+                response = session.post(
                     self._url + request.path,
+                    request.body,
                     params={"website_id": request.website},
-                    headers=query_headers(self._key, accept),
-                    content=request.body,
+                    headers=query_headers(self._authorization, accept),
                 )
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, SessionUnavailable) as error:
             raise QueryUnavailable(f"no response: {error}") from error
         return read_response(response)
 
-    def close(self) -> None:
-        """Close the connections."""
+    @contextmanager
+    def _session(self) -> Generator[HttpSession]:
+        """Lend a session that no other query uses."""
         with self._lock:
-            if self._http is not None:
-                self._http.close()
-                self._http = None
+            session = self._idle.pop() if self._idle else None
+        session = session or HttpSession(self._make_http_client)
+        try:
+            yield session
+        finally:
+            with self._lock:
+                is_kept = self._idle is not None
+                if self._idle is not None:
+                    self._idle.append(session)
+            if not is_kept:
+                session.close()
+
+    def close(self) -> None:
+        """Close the connections, and those of running queries when these end."""
+        with self._lock:
+            idle, self._idle = self._idle, None
+        for session in idle or ():
+            session.close()
 
 
-def query_headers(key: str | None, accept: str) -> dict[str, str]:
+def query_headers(authorization: str | None, accept: str) -> dict[str, str]:
     """Return the header fields of a query."""
     headers = {"Accept": accept, "Content-Type": JSON}
-    return headers if key is None else {**headers, "Authorization": f"Bearer {key}"}
+    return headers if authorization is None else {**headers, "Authorization": authorization}
 
 
 class ArrowRequest:
@@ -141,15 +157,15 @@ class Result(list[Row]):
         return polars_frame(self.arrow_stream())
 
 
-def read_response(response: httpx.Response) -> bytes:
+def read_response(response: Response) -> bytes:
     """Return the body of a response that has a result. Raises `QueryFailed`."""
-    if response.is_success:
-        return response.content
-    status = response.status_code
+    if response.head.is_success:
+        return response.body
+    status = response.head.status_code
     message, code = _reason(response)
     if status in _FINAL_STATUSES and status != _TOO_MANY:
         raise QueryRefused(message, status=status, code=code)
-    pause_s = retry_after_s(response.headers.get("Retry-After"))
+    pause_s = retry_after_s(response.head.headers.get("Retry-After"))
     raise QueryUnavailable(message, status=status, code=code, retry_after_s=pause_s)
 
 
@@ -174,10 +190,10 @@ def polars_frame(stream: bytes) -> PolarsFrame:
     return import_module("polars").read_ipc_stream(stream)
 
 
-def _reason(response: httpx.Response) -> tuple[str, str]:
+def _reason(response: Response) -> tuple[str, str]:
     try:
-        reply = msgspec.json.decode(response.content, type=dict[str, Any])
+        reply = msgspec.json.decode(response.body, type=dict[str, Any])
     except msgspec.MsgspecError:
         reply = {}
-    fallback = f"{response.status_code} {response.reason_phrase}"
+    fallback = f"{response.head.status_code} {response.head.reason_phrase}"
     return str(reply.get("error") or fallback), str(reply.get("code") or "")

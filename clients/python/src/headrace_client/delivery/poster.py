@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ import msgspec
 
 from headrace_client.delivery.backoff import retry_after_s
 from headrace_client.delivery.in_flight import InFlight
+from headrace_client.delivery.session import HttpSession, SessionUnavailable
 from headrace_client.items import Endpoint
 
 _GZIP_FROM_BYTES = 1024
@@ -85,43 +85,32 @@ class ItemPoster:
     def __init__(
         self,
         url: str,
-        key: str | None,
+        authorization: str | None,
         *,
         make_http_client: Callable[[], httpx.Client],
-        body_timeout_s: float = 30.0,
     ) -> None:
         self._url = url
         self._headers = {"Content-Type": "application/json"}
-        if key is not None:
-            self._headers["Authorization"] = f"Bearer {key}"
+        if authorization is not None:
+            self._headers["Authorization"] = authorization
         self._make_http_client = make_http_client
-        self._body_timeout_s = body_timeout_s
-        self._http: httpx.Client | None = None
+        self._session: HttpSession | None = None
 
     def post(self, in_flight: InFlight) -> Outcome:
         """Send items and return what became of them. Raises nothing."""
         body, headers = self._encode(in_flight)
+        url = self._url + in_flight.endpoint.value
         try:
-            if self._http is None:
-                self._http = self._make_http_client()
-            url = self._url + in_flight.endpoint.value
-            with self._http.stream("POST", url, content=body, headers=headers) as response:
-                content = self._read(response)
+            if self._session is None:
+                self._session = HttpSession(self._make_http_client)
+            response = self._session.post(url, body, headers=headers, max_bytes=_MAX_RESPONSE_BYTES)
+        except SessionUnavailable as error:
+            return Failed(str(error), is_unknown=False)
         except _NEVER_SENT as error:
             return Failed(_describe(error), is_unknown=False)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             return Failed(_describe(error), is_unknown=True)
-        return outcome_of(response, content, len(in_flight.ids))
-
-    def _read(self, response: httpx.Response) -> bytes:
-        """Return the body. httpx limits the time between two of its parts, not that of all."""
-        content = b""
-        deadline = time.monotonic() + self._body_timeout_s
-        for part in response.iter_bytes():
-            content += part
-            if len(content) > _MAX_RESPONSE_BYTES or time.monotonic() >= deadline:
-                raise httpx.ReadTimeout("the response does not end")
-        return content
+        return outcome_of(response.head, response.body, len(in_flight.ids))
 
     def _encode(self, in_flight: InFlight) -> tuple[bytes, dict[str, str]]:
         body = b",".join(in_flight.bodies)
@@ -133,13 +122,13 @@ class ItemPoster:
 
     def close(self) -> None:
         """Close the connections."""
-        if self._http is not None:
-            self._http.close()
-            self._http = None
+        if self._session is not None:
+            self._session.close()
+            self._session = None
 
     def forget(self) -> None:
         """Leave the connections to the process that this one was forked from."""
-        self._http = None
+        self._session = None
 
 
 def outcome_of(response: httpx.Response, content: bytes, count: int) -> Outcome:
