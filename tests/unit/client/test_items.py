@@ -1,5 +1,6 @@
 """What the methods of the client send, and which calls they refuse at once."""
 
+import traceback
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from types import MappingProxyType
@@ -222,3 +223,22 @@ def test_timestamp_without_time_zone_is_refused_at_once(client: Headrace) -> Non
 def test_client_with_wrong_arguments_is_not_made(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Headrace(outbox=None, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("ftp://me:pa55@shop.example/a", "ftp://***@shop.example/a"),
+        ("me:pa55@shop.example", "***@shop.example"),
+        ("https://me:pa55/7@shop.example", "https://***@shop.example"),
+        ("https://me:pa55@8@shop.example?a=b", "https://***@shop.example?***"),
+        ("https://shop.example?key=pa55", "https://shop.example?***"),
+    ],
+    ids=["scheme", "no scheme", "slash", "at sign", "query"],
+)
+def test_secrets_of_a_wrong_address_are_not_in_its_error(url: str, shown: str) -> None:
+    with pytest.raises(ValueError, match="no address of a service") as refusal:
+        Headrace(url, outbox=None, website_id="web_1")
+
+    assert str(refusal.value).startswith(f"{shown!r} is no address of a service: ")
+    assert "pa55" not in "".join(traceback.format_exception(refusal.value))

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import logging
 import subprocess
 import sys
 import time
@@ -74,6 +75,23 @@ def test_request_without_a_key_names_the_website_in_its_items() -> None:
 
     assert "Authorization" not in request.headers
     assert json.loads(request.content)[0]["websiteId"] == "web_1"
+
+
+def test_credentials_of_the_address_are_sent_and_not_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    address = "https://me:s%40cret@events.example/base/"
+    (request,) = requests_of({"website_id": "web_1"}, "x", url=address)
+
+    assert str(request.url) == "https://events.example/base/track"
+    assert request.headers["Authorization"] == "Basic bWU6c0BjcmV0"
+    assert "cret" not in caplog.text
+
+
+def test_client_does_not_show_its_key() -> None:
+    with Headrace("https://events.example", "hr_secret", outbox=None) as client:
+        assert "secret" not in repr(client) + repr(client.query_client)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from headrace_client.delivery.process_lock import ProcessLock
 from headrace_client.delivery.sender import Sender
 from headrace_client.errors import OutboxFull
 from headrace_client.items import Item, ItemMaker
-from headrace_client.options import Stats, check_arguments
+from headrace_client.options import Stats, check_arguments, split_address
 from headrace_client.queries import QueryClient
 from headrace_client.query_methods import QueryMethods
 
@@ -70,7 +70,7 @@ class Headrace(QueryMethods):
         url = url.strip().rstrip("/")
         key = None if key is None else key.strip()
         check_arguments(url, key, website_id, synchronous)
-        authorization = None if key is None else f"Bearer {key}"
+        url, authorization = split_address(url, key)
         make_http_client = make_http_client or _make_http_client
         self.items = ItemMaker(website_id)
         self._drops = when_full == "drop"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Literal, NamedTuple, TypedDict
 
@@ -10,6 +12,8 @@ import httpx
 from headrace_client.delivery.outbox import RefusedItem
 
 _MAX_PORT = 65535
+_CREDENTIALS = re.compile(r"^(\w+://)?.*@", re.DOTALL)  # a password may have any character
+_QUERY = re.compile(r"([?#]).*", re.DOTALL)
 
 
 class ClientOptions(TypedDict, total=False):
@@ -46,8 +50,6 @@ class Stats(NamedTuple):
 
 def check_arguments(url: str, key: str | None, website_id: str | None, synchronous: str) -> None:
     """Raise `ValueError` for arguments with which no item could be sent."""
-    if not url.lower().startswith(("http://", "https://")):
-        raise ValueError(f"{url!r} is no address of a service: it begins with http:// or https://")
     _check_address(url, key)
     if key is not None and not key:
         raise ValueError("the key is empty")
@@ -59,14 +61,38 @@ def check_arguments(url: str, key: str | None, website_id: str | None, synchrono
         raise ValueError(f'synchronous is {synchronous!r}: it can be "normal" or "full"')
 
 
+def split_address(url: str, key: str | None) -> tuple[str, str | None]:
+    """Return the address without its user name and password, and the field Authorization.
+
+    Addresses are in logs, such as those of httpx.
+    """
+    address = httpx.URL(url)
+    if not address.userinfo:
+        return url, None if key is None else f"Bearer {key}"
+    credentials = f"{address.username}:{address.password}".encode()
+    return str(address.copy_with(userinfo=b"")), f"Basic {b64encode(credentials).decode()}"
+
+
 def _check_address(url: str, key: str | None) -> None:
+    reason = _reason_against(url)
+    if reason:
+        raise ValueError(f"{_without_secrets(url)!r} is no address of a service: {reason}")
+    if httpx.URL(url).userinfo and key is not None:
+        raise ValueError("the address has a user name or password, and there is a key, too")
+
+
+def _reason_against(url: str) -> str:
+    if not url.lower().startswith(("http://", "https://")):
+        return "it begins with http:// or https://"
     try:
         address = httpx.URL(url)
     except httpx.InvalidURL as error:
-        raise ValueError(f"{url!r} is no address of a service: {error}") from error
+        return "it is no URL" if "@" in url else str(error)  # which may have a part of a password
     if not address.host or (address.port or 0) > _MAX_PORT:
-        raise ValueError(f"{url!r} is no address of a service: it has no host, or no valid port")
-    if address.query or address.fragment:
-        raise ValueError(f"{url!r} is no address of a service: it has a query or a fragment")
-    if address.userinfo and key is not None:  # httpx would send them in place of the key
-        raise ValueError("the address has a user name or password, and there is a key, too")
+        return "it has no host, or no valid port"
+    return "it has a query or a fragment" if address.query or address.fragment else ""
+
+
+def _without_secrets(url: str) -> str:
+    """Return what an error may show of an address: no user name, password, query or fragment."""
+    return _QUERY.sub(r"\1***", _CREDENTIALS.sub(r"\1***@", url))
