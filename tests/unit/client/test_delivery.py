@@ -412,12 +412,63 @@ def test_items_of_an_outbox_that_was_deleted_are_in_a_new_file(
     assert numbers(server) == [0, 1, 2]
 
 
+def delete(folder: Path) -> None:
+    """Delete a folder in which a client may create files at the same time."""
+    shutil.rmtree(folder.rename(folder.with_name("deleted")))
+
+
+def test_items_of_an_outbox_that_was_deleted_are_in_a_new_file_when_the_client_closes(
+    server: FakeHeadrace, outbox: Path
+) -> None:
+    with unreachable(outbox) as client:
+        client.track("a", {"n": 1})
+        for file in outbox.parent.glob("outbox.sqlite*"):
+            file.unlink()
+        client.close(0)
+
+    with connected(server, outbox) as client:
+        assert client.flush()
+    assert numbers(server) == [1]
+
+
+def test_items_of_an_outbox_that_was_deleted_are_in_a_new_file_when_they_are_sent(
+    outbox: Path,
+) -> None:
+    box, other = (
+        Outbox(Database(outbox, synchronous="normal", max_bytes=10**6, busy_timeout_s=1))
+        for _ in range(2)
+    )
+    box.append([ItemMaker().event("a", None, {})])
+    for file in outbox.parent.glob("outbox.sqlite*"):
+        file.unlink()
+    box.take(max_items=10, max_bytes=1000)
+    pending = other.counts().pending
+    box.close()
+    other.close()
+
+    assert pending == 1
+
+
+def test_client_that_closes_says_that_items_are_lost_with_the_directory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    client = unreachable(folder / "outbox.sqlite")
+    client.track("a")
+    delete(folder)
+
+    assert not client.close(0)
+    reason = f"cannot use {folder / 'outbox.sqlite'}: No such file or directory"
+    assert f"items that were not sent may be lost: {reason}" in caplog.text
+
+
 def test_outbox_whose_directory_was_deleted_accepts_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     with unreachable(folder / "outbox.sqlite") as client:
         client.track("a")
-        shutil.rmtree(folder)
+        delete(folder)
         with pytest.raises(OutboxUnavailable, match="No such file or directory"):
             client.track("b")
         folder.mkdir()

@@ -19,7 +19,7 @@ from headrace_client.delivery.outbox import Outbox, RefusedItem
 from headrace_client.delivery.poster import ItemPoster
 from headrace_client.delivery.process_lock import ProcessLock
 from headrace_client.delivery.sender import Sender
-from headrace_client.errors import OutboxFull
+from headrace_client.errors import OutboxFull, OutboxUnavailable
 from headrace_client.items import Item, ItemMaker
 from headrace_client.options import Stats, check_arguments, split_address
 from headrace_client.queries import QueryClient
@@ -175,7 +175,7 @@ class Headrace(QueryMethods):
             is_empty = self.flush(timeout_s)
         finally:
             self._sender.stop(max(deadline - time.monotonic(), _STOP_TIMEOUT_S))
-            self._database.close()
+            self._close_outbox()
             self.query_client.close()
         return is_empty
 
@@ -222,6 +222,12 @@ class Headrace(QueryMethods):
 
     def _add(self, item: Item) -> str:
         return item.event_id if self.add((item,)) else ""
+
+    def _close_outbox(self) -> None:
+        try:
+            self._outbox.close()
+        except OutboxUnavailable as error:
+            _logger.error("items that were not sent may be lost: %s", error)  # noqa: TRY400
 
     def _count_dropped(self, count: int, error: OutboxFull) -> None:
         with self._dropped_lock:

@@ -160,7 +160,19 @@ class Outbox(ForkAware):
         """
         self._database.make_room()
         with self._database.transaction() as connection:
-            return find_unfinished(connection) or take_next(connection, max_items, max_bytes)
+            in_flight = find_unfinished(connection) or take_next(connection, max_items, max_bytes)
+        if in_flight is not None:
+            with suppress(OutboxUnavailable):  # the items can be sent all the same
+                self._database.ensure_file()
+        return in_flight
+
+    def close(self) -> None:
+        """Close the file, which has the items that wait. Raises `OutboxUnavailable`."""
+        try:
+            if not self._database.is_closed and self.newest_id():
+                self._database.ensure_file()
+        finally:
+            self._database.close()
 
     def put_back(self) -> None:
         """Let items be taken in another way: the service has stored nothing of the request."""
