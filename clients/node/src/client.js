@@ -286,12 +286,31 @@ export class Headrace {
  * @param {string} url
  */
 function folderOf(url) {
+  if (!url) throw new HeadraceError("no address is given: set url or HEADRACE_URL");
+  const reason = reasonAgainst(url);
+  if (reason) throw new HeadraceError(`${withoutSecrets(url)} is no address of a service: ${reason}`);
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname}`.replace(/\/$/, "").replace(/[^\w.-]/g, "_");
+}
+
+/**
+ * Return why no request can be made of an address, or "".
+ * @param {string} url
+ */
+function reasonAgainst(url) {
   try {
-    const { protocol, host, pathname, username, password, search, hash } = new URL(url);
-    if (!/^https?:$/.test(protocol)) throw new TypeError(protocol); // localhost:8000 is a URL, too
-    if (username || password || search || hash) throw new TypeError("no request can be made of it");
-    return `${host}${pathname}`.replace(/\/$/, "").replace(/[^\w.-]/g, "_");
+    const { protocol, username, password, search, hash } = new URL(url);
+    if (!/^https?:$/.test(protocol)) return "it begins with http:// or https://"; // localhost:8000 is a URL, too
+    if (username || password) return "it has a user name or password";
+    return search || hash ? "it has a query or a fragment" : "";
   } catch {
-    throw new HeadraceError(url ? `${url} is no address of a service` : "no address is given: set url or HEADRACE_URL");
+    return "it is no URL";
   }
 }
+
+/**
+ * Return what an error may show of an address: no user name, password, query or fragment. A
+ * password may have any character.
+ * @param {string} url
+ */
+const withoutSecrets = (url) => url.replace(/^(\w+:\/\/)?.*@/s, "$1***@").replace(/([?#]).*/s, "$1***");

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { inspect } from "node:util";
 import { runInNewContext } from "node:vm";
 import { Headrace, HeadraceError, OutboxFull, QueryFailed } from "../src/index.js";
 import { readRetryAfter } from "../src/sending/transport.js";
@@ -355,6 +356,23 @@ test("a client without address or credentials is refused", () => {
     assert.throws(() => new Headrace({ url: "http://127.0.0.1:1", key }), /characters that no key has/);
   }
 });
+
+test("neither an error nor a printed client shows a password or a key", () =>
+  withService(async ({ client, url: address }) => {
+    for (const [url, shown] of /** @type {const} */ ([
+      ["https://me:pa55@shop.example/a", "https://***@shop.example/a is no address of a service: it has a user name or password"],
+      ["https://me:pa55/7@shop.example", "https://***@shop.example is no address of a service: it is no URL"],
+      ["me:pa55@shop.example", "***@shop.example is no address of a service: it begins with http:// or https://"],
+      ["https://me:p@55@shop.example?a=b", "https://***@shop.example?*** is no address of a service: it has a user name or password"],
+      ["https://shop.example?key=pa55", "https://shop.example?*** is no address of a service: it has a query or a fragment"],
+    ])) {
+      assert.throws(() => new Headrace({ url, key: "hr_x" }), (error) => {
+        assert.deepEqual([/** @type {Error} */ (error).message, inspect(error).includes("pa55")], [shown, false]);
+        return true;
+      });
+    }
+    assert.doesNotMatch(inspect(client({ url: address, key: "hr_secret" }), { depth: 9, showHidden: true }), /secret/);
+  }));
 
 test("blanks around the address and the key do not matter", () =>
   withService(async (world) => {
