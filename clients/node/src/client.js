@@ -191,7 +191,7 @@ export class Headrace {
     process.off("beforeExit", this.#exit);
     this.#sender.close();
     this.#abort.abort(); // its connection would keep the program alive
-    this.#outbox.close();
+    this.#end(() => this.#outbox.close());
     return isFlushed;
   }
 
@@ -277,8 +277,23 @@ export class Headrace {
   #exit = () => {
     if (this.#hasExited || !this.#outbox.pending) return;
     this.#hasExited = true;
-    void this.flush(this.#exitTimeoutMs).then(() => this.#abort.abort());
+    void this.flush(this.#exitTimeoutMs).then(() => {
+      this.#abort.abort();
+      this.#end(() => this.#outbox.keep());
+    });
   };
+
+  /**
+   * Do the last thing with the outbox: when that fails, what is unsent is lost.
+   * @param {() => void} operation
+   */
+  #end(operation) {
+    try {
+      operation();
+    } catch (error) {
+      process.emitWarning(`items that were not sent may be lost: ${error}`, "HeadraceWarning");
+    }
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync } from "node:fs";
+import { readFileSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { inspect } from "node:util";
@@ -225,6 +225,21 @@ test("an item that is older than the memory of the service for ids is refused in
     } finally {
       Date.now = now;
     }
+  }));
+
+test("an outbox that is deleted during a request is written again, and nothing is sent twice", () =>
+  withService(async (world) => {
+    const headrace = world.client();
+    world.answers = () => {
+      if (world.received.length > 1) return undefined;
+      rmSync(world.directory, { recursive: true });
+      headrace.track("two");
+      return undefined;
+    };
+    headrace.track("one");
+    for (let n = 0; n < 2; n++) assert.equal(await headrace.flush(), true);
+    assert.deepEqual(names(world.received), ["one", "two"]);
+    assert.equal(readdirSync(world.directory).length, 1);
   }));
 
 test("a full outbox throws, and nothing that was taken is lost", () =>

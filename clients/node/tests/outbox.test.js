@@ -167,6 +167,66 @@ test("an item is written again where another process took the file for abandoned
   });
 });
 
+for (const [what, use] of /** @type {[string, (outbox: Outbox) => void][]} */ ([
+  ["an append", (outbox) => outbox.append([item(4)])],
+  ["a heartbeat", (outbox) => outbox.heartbeat()],
+  ["its end", (outbox) => outbox.close()],
+])) {
+  test(`what waits in an outbox whose directory was deleted is in new files after ${what}`, () => {
+    withDirectory((directory, open) => {
+      const outbox = open({ segmentBytes: 100 });
+      for (const n of [1, 2, 3]) outbox.append([item(n)]);
+      const batch = outbox.next(1, 1000);
+      rmSync(directory, { recursive: true });
+      use(outbox);
+      if (batch) outbox.settle(batch); // its request was on its way
+      outbox.close();
+      const next = open();
+      assert.deepEqual(drain(next), (what === "its end" ? [1, 2, 3] : what === "an append" ? [2, 3, 4] : [2, 3]).map(item));
+      next.close();
+    });
+  });
+}
+
+test("an item is refused where it can be in no file, and those before it stay", () => {
+  withDirectory((directory, open) => {
+    const outbox = open();
+    outbox.append([item(1)]);
+    rmSync(directory, { recursive: true });
+    writeFileSync(directory, "");
+    assert.throws(() => outbox.append([item(2)]), OutboxUnavailable);
+    rmSync(directory);
+    outbox.append([item(3)]);
+    assert.deepEqual(drain(outbox), [item(1), item(3)]);
+    outbox.close();
+  });
+});
+
+test("an outbox that closes says that items are lost with its directory", () => {
+  withDirectory((directory, open) => {
+    const outbox = open();
+    outbox.append([item(1)]);
+    rmSync(directory, { recursive: true });
+    writeFileSync(directory, "");
+    assert.throws(() => outbox.close(), OutboxUnavailable);
+  });
+});
+
+test("what another process adopted, settled and deleted is not written again", () => {
+  withDirectory((directory, open) => {
+    const outbox = open();
+    outbox.append([item(1)]);
+    const [name] = files(directory);
+    renameSync(join(directory, String(name)), join(directory, "free-1-00000000-0.log"));
+    const adopter = open();
+    assert.deepEqual(drain(adopter), [item(1)]);
+    adopter.close();
+    outbox.append([item(2)]);
+    assert.deepEqual(drain(outbox), [item(2)]);
+    outbox.close();
+  });
+});
+
 test("two processes that start together never adopt the same file", () => {
   withDirectory((directory, open) => {
     for (let n = 0; n < 20; n++) writeFileSync(join(directory, `free-1-00000000-${n}.log`), encodeItem(item(n)));

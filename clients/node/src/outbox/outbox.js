@@ -75,27 +75,64 @@ export class Outbox {
         segment = this.#writable();
         segment.append(bytes, items.length, this.#options.sync);
         // A process that took this one for dead may have read the file before this write.
-      } while (!this.#isKept(segment));
+      } while (!this.#isKept(segment, bytes.length, items.length));
     } catch (error) {
       throw new OutboxUnavailable(this.#options.directory, error);
     }
   }
 
-  /** @param {Segment} segment */
-  #isKept(segment) {
-    if (segment.isMine()) return true;
+  /**
+   * Return whether what was appended last is in a file with a name. Throws what the file system
+   * says where it can be in none.
+   * @param {Segment} segment
+   * @param {number} bytes
+   * @param {number} count
+   */
+  #isKept(segment, bytes, count) {
+    try {
+      if (segment.isMine()) return true;
+      if (segment.isDeleted()) {
+        this.keep();
+        return true;
+      }
+    } catch (error) {
+      segment.takeBack(bytes, count);
+      throw error;
+    }
     this.#drop(segment);
     return false;
+  }
+
+  /**
+   * Write what waits again where somebody has deleted its file, or the whole directory: without a
+   * name it would end with this process. Throws what the file system says.
+   */
+  keep() {
+    for (const segment of this.#segments) {
+      if (segment.pending && segment.isDeleted()) this.#create((path) => segment.moveTo(path));
+    }
   }
 
   #writable() {
     const active = this.#active;
     if (active && !active.isBroken && active.size < this.#options.segmentBytes) return active;
-    const segment = Segment.create(join(this.#options.directory, this.#owner.nextName()));
-    if (this.#options.sync) syncDirectory(this.#options.directory);
+    const segment = this.#create(Segment.create);
     this.#segments.push(segment);
     this.#active = segment;
     return segment;
+  }
+
+  /**
+   * Create a file under a new name, and the directory where somebody has deleted it.
+   * @template T
+   * @param {(path: string) => T} create
+   */
+  #create(create) {
+    const { directory, sync } = this.#options;
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const created = create(join(directory, this.#owner.nextName()));
+    if (sync) syncDirectory(directory);
+    return created;
   }
 
   /**
@@ -138,6 +175,7 @@ export class Outbox {
 
   /** Show that this process lives, and adopt the files of those that do not. */
   heartbeat() {
+    this.keep();
     for (const segment of this.#segments) segment.touch();
     this.adopt();
   }
@@ -145,7 +183,7 @@ export class Outbox {
   /** Take over the files of dead processes. Throws what the file system says. */
   adopt() {
     const { directory } = this.#options;
-    for (const name of readdirSync(directory).sort()) {
+    for (const name of namesIn(directory)) {
       const path = join(directory, name);
       const changedMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
       if (changedMs === undefined || !this.#owner.isAbandoned(name, changedMs, Date.now())) continue;
@@ -158,17 +196,44 @@ export class Outbox {
     }
   }
 
-  /** Close all files, delete those without items, and leave the others to the next process. */
+  /**
+   * Close all files, delete those without items, and leave the others to the next process. Throws
+   * `OutboxUnavailable` where items are lost with the files that somebody has deleted.
+   */
   close() {
-    for (const segment of this.#segments) {
-      if (!segment.pending) segment.remove();
-      else {
-        segment.close();
-        renamed(segment.path, join(this.#options.directory, this.#owner.freeName()));
-      }
+    try {
+      this.keep();
+    } catch (error) {
+      throw new OutboxUnavailable(this.#options.directory, error);
+    } finally {
+      for (const segment of this.#segments) this.#leave(segment);
+      this.#segments = [];
+      this.#active = null;
     }
-    this.#segments = [];
-    this.#active = null;
+  }
+
+  /** @param {Segment} segment */
+  #leave(segment) {
+    if (!segment.pending) return segment.remove();
+    segment.close();
+    try {
+      renameSync(segment.path, join(this.#options.directory, this.#owner.freeName()));
+    } catch {
+      // under its name it is adopted too, when this process has ended
+    }
+  }
+}
+
+/**
+ * Return the names in a directory in their order; there are none in one that was deleted.
+ * @param {string} directory
+ */
+function namesIn(directory) {
+  try {
+    return readdirSync(directory).sort();
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
   }
 }
 
@@ -182,10 +247,13 @@ function renamed(from, to) {
     renameSync(from, to);
     return true;
   } catch (error) {
-    if (/** @type {NodeJS.ErrnoException} */ (error).code === "ENOENT") return false;
+    if (isMissing(error)) return false;
     throw error;
   }
 }
+
+/** @param {unknown} error */
+const isMissing = (error) => /** @type {NodeJS.ErrnoException} */ (error).code === "ENOENT";
 
 /**
  * Make the name of a new file durable. Windows cannot open directories, and needs not to.

@@ -161,6 +161,48 @@ export class Segment {
     return statSync(this.path, { throwIfNoEntry: false })?.ino === this.#inode;
   }
 
+  /**
+   * Return whether somebody has deleted the file, so that what is in it ends with this process. A
+   * process that adopted it wrote a mark before it deleted it, because everything is settled.
+   */
+  isDeleted() {
+    const { nlink, size } = fstatSync(this.#file);
+    return nlink === 0 && (this.isBroken || size === this.size);
+  }
+
+  /**
+   * Write the whole lines of the file to a new one and go on with that; positions stay as they are.
+   * Throws what the file system says.
+   * @param {string} path
+   */
+  moveTo(path) {
+    const bytes = this.#readBytes(0, this.size);
+    const moved = Segment.create(path);
+    try {
+      moved.#write(bytes);
+      fdatasyncSync(moved.#file);
+    } catch (error) {
+      moved.remove();
+      throw error;
+    }
+    closeSync(this.#file);
+    this.path = path;
+    this.#file = moved.#file;
+    this.#inode = moved.#inode;
+    this.isBroken = false;
+  }
+
+  /**
+   * Forget the last items that were appended; nobody has read them.
+   * @param {number} bytes
+   * @param {number} count
+   */
+  takeBack(bytes, count) {
+    this.size -= bytes;
+    this.pending -= count;
+    ftruncateSync(this.#file, this.size);
+  }
+
   /** Show other processes that the owner of the file lives. */
   touch() {
     const now = new Date();
