@@ -25,7 +25,8 @@ client = Headrace(url, "key", outbox=outbox or None, linger_s=0.0)
 
 def run(code: str, server: FakeHeadrace, outbox: Path | str) -> str:
     """Run a program that has a client, and return what it printed."""
-    python = (sys.executable, "-W", "ignore::DeprecationWarning")  # of forks beside threads
+    warnings = ("error", "ignore::DeprecationWarning")  # which is of forks beside threads
+    python = (sys.executable, *(f"-W{one}" for one in warnings))
     done = subprocess.run(
         [*python, "-c", BEGIN + code, server.url, str(outbox)],
         env={**os.environ, "PYTHONPATH": str(CLIENT_SOURCE)},
@@ -41,6 +42,14 @@ def run(code: str, server: FakeHeadrace, outbox: Path | str) -> str:
 def test_program_that_ends_sends_first(server: FakeHeadrace, tmp_path: Path) -> None:
     run('client.track("a")', server, tmp_path / "outbox")
     assert server.event_names() == ["a"]
+
+
+def test_program_that_reports_nothing_ends_without_a_warning(
+    server: FakeHeadrace, tmp_path: Path
+) -> None:
+    """From Python 3.13 on a connection to SQLite warns that is not closed."""
+    run("", server, tmp_path / "outbox")
+    assert server.requests == []
 
 
 def test_program_that_ends_sends_what_is_in_memory(server: FakeHeadrace) -> None:

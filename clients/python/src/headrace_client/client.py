@@ -238,6 +238,8 @@ class Headrace(QueryMethods):
     def _close_at_exit(self) -> None:
         if self._sender.is_running:
             self.close(_EXIT_TIMEOUT_S)
+        else:
+            self._database.close()
 
 
 def _make_http_client() -> httpx.Client:
