@@ -9,7 +9,7 @@ import click
 from headrace.base.settings import Settings, setting_specs
 
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
-"""Not what `int` takes beyond it: blanks, `1_0` and the digits of other scripts."""
+"""Not what `int` takes beyond it: blanks, `+1`, `1_0` and the digits of other scripts."""
 
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a lookup, nothing is bound
 
@@ -46,6 +46,29 @@ def setting_options(
         return command
 
     return decorate
+
+
+class WholeNumber(click.ParamType[int]):
+    """A whole number in decimal digits, from `first` to `last` where these are given."""
+
+    name = "integer"
+
+    def __init__(self, first: int | None = None, last: int | None = None) -> None:
+        self._first = first
+        self._last = last
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Return the number."""
+        if not _WHOLE_NUMBER.fullmatch(str(value)):
+            self.fail(f"{value!r} is not a whole number of at most 18 digits.", param, ctx)
+        number = int(value)
+        if self._first is not None and number < self._first:
+            self.fail(f"{number} is less than {self._first}.", param, ctx)
+        if self._last is not None and number > self._last:
+            self.fail(f"{number} is more than {self._last}.", param, ctx)
+        return number
 
 
 class RetainDays(click.ParamType[int | str]):

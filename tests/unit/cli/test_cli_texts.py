@@ -4,13 +4,19 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 
+import click
 import pytest
+from click.testing import CliRunner
 
 from headrace.base.errors import OperatorError, RejectedField
 from headrace.base.settings import Settings, load_settings
+from headrace.cli.commands.administration.audit import audit_command
 from headrace.cli.commands.init import Bootstrap, render
+from headrace.cli.commands.migrate_store import migrate_store_command
 from headrace.cli.options import base_url
 from headrace.cli.output import print_table
+from headrace.cli.query.analyses import funnel_command, retention_command, values_command
+from headrace.cli.query.command import query_command
 from headrace.formats.directory_objects import parse_expiry
 from headrace.http.tracker.files import snippet
 from headrace.model.tenancy import (
@@ -25,6 +31,7 @@ from headrace.model.tenancy import (
 
 ACME = OrganizationId("org_acme")
 DAY_MS = 86_400_000
+NO_NUMBER = "not a whole number of at most 18 digits"
 
 
 @pytest.mark.parametrize(
@@ -61,6 +68,46 @@ def test_expiry_past_the_years_that_can_be_shown_is_rejected(text: str) -> None:
     assert (caught.value.field, str(caught.value)) == (
         "expires",
         f"{text!r} is not in the years 1 to 9999 of UTC",
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (query_command, "--limit"),
+        (query_command, "--offset"),
+        (query_command, "--top"),
+        (query_command, "--last-days"),
+        (funnel_command, "--window"),
+        (funnel_command, "--last-days"),
+        (retention_command, "--periods"),
+        (values_command, "--limit"),
+        (audit_command, "--limit"),
+        (migrate_store_command, "--rows-at-once"),
+    ],
+)
+@pytest.mark.parametrize(
+    "text", ["1_0", " 10 ", "+10", "\uff11\uff10", "\u0663", "10.0", "1e1", "ten", ""]
+)
+def test_numeric_option_takes_decimal_digits_alone(
+    command: click.Command, option: str, text: str
+) -> None:
+    rejected = CliRunner().invoke(command, [f"{option}={text}"])
+    assert (rejected.exit_code, rejected.stderr.splitlines()[-1]) == (
+        2,
+        f"Error: Invalid value for '{option}': {text!r} is {NO_NUMBER}.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [("0", "0 is less than 1"), ("-1", "-1 is less than 1"), ("1001", "1001 is more than 1000")],
+)
+def test_number_of_audit_lines_is_within_its_bounds(number: str, reason: str) -> None:
+    rejected = CliRunner().invoke(audit_command, ["--limit", number])
+    assert (rejected.exit_code, rejected.stderr.splitlines()[-1]) == (
+        2,
+        f"Error: Invalid value for '--limit': {reason}.",
     )
 
 

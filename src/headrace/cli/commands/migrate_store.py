@@ -8,7 +8,7 @@ import click
 from headrace.base.clock import date_from_days
 from headrace.base.logs import configure_logging
 from headrace.base.settings import load_settings
-from headrace.cli.options import data_options
+from headrace.cli.options import WholeNumber, data_options
 from headrace.cli.output import pluralize, print_json, print_table
 from headrace.cli.progress import ProgressLine
 from headrace.model.migration import DayMismatch, MigrationResult, MigrationTarget
@@ -29,10 +29,10 @@ _HEADERS = ("table", "website", "day", "target rows", "source rows", "checksums"
 )
 @click.option(
     "--rows-at-once",
-    type=click.IntRange(1, 1_000_000),
+    type=WholeNumber(1, 1_000_000),
     default=100_000,
     show_default=True,
-    help="Maximum rows of one insert. An insert also has at most 32 MiB.",
+    help="Maximum rows of one insert, 1 to 1000000. An insert also has at most 32 MiB.",
 )
 @data_options
 def migrate_store_command(to: str, rows_at_once: int, data: str | None, as_json: bool) -> None:

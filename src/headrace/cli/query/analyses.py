@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from headrace.base.clock import SystemClock
+from headrace.cli.options import WholeNumber
 from headrace.cli.output import JsonObject
 from headrace.cli.query.client import Call
 from headrace.cli.query.compose import default_date_range, encode_body
@@ -34,7 +35,11 @@ _RANGE_OPTIONS = (
     click.option("--from", "startDate", metavar="DATE", help="First day, such as 2026-01-01."),
     click.option("--to", "endDate", metavar="DATE", help="Last day, included.  [default: today]"),
     click.option(
-        "--last-days", "lastDays", type=int, metavar="N", help="The last N days, today included."
+        "--last-days",
+        "lastDays",
+        type=WholeNumber(),
+        metavar="N",
+        help="The last N days, today included.",
     ),
     click.option("--timezone", metavar="ZONE", help="IANA timezone of the days.  [default: UTC]"),
 )
@@ -63,7 +68,7 @@ def _range_options(command: Command) -> Command:
 )
 @click.option(
     "--window",
-    type=int,
+    type=WholeNumber(),
     metavar="SECONDS",
     help=f"Time from the first step to the last.  [default: {QUERY_LIMITS['defaultFunnelWindow']}]",
 )
@@ -113,7 +118,7 @@ def funnel_command(
 )
 @click.option(
     "--periods",
-    type=int,
+    type=WholeNumber(),
     default=8,
     metavar="N",
     help=f"Periods to show, 1 to {QUERY_LIMITS['maxPeriods']}.  [default: 8]",
@@ -148,7 +153,7 @@ def retention_command(
 @click.option("--search", metavar="TEXT", help="A part of the values, in any case.")
 @click.option(
     "--limit",
-    type=int,
+    type=WholeNumber(),
     help=f"Number of values.  [default: {QUERY_LIMITS['defaultValues']}]",
 )
 @_range_options

@@ -7,6 +7,7 @@ import msgspec
 
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError
+from headrace.cli.options import WholeNumber
 from headrace.cli.query.client import Call
 from headrace.cli.query.compose import (
     STANDARD_PATH,
@@ -77,7 +78,10 @@ from headrace.query.validate.decode import decode_query
     help="First day, such as 2026-01-01.  [default: six days before the last]",
 )
 @click.option(
-    "--last-days", type=int, metavar="N", help="The last N days, today included, instead of both."
+    "--last-days",
+    type=WholeNumber(),
+    metavar="N",
+    help="The last N days, today included, instead of both.",
 )
 @click.option("--to", "last", metavar="DATE", help="Last day, included.  [default: today]")
 @click.option(
@@ -101,9 +105,11 @@ from headrace.query.validate.decode import decode_query
     "commas.",
 )
 @click.option(
-    "--limit", type=int, help=f"Maximum number of rows.  [default: {QUERY_LIMITS['defaultLimit']}]"
+    "--limit",
+    type=WholeNumber(),
+    help=f"Maximum number of rows.  [default: {QUERY_LIMITS['defaultLimit']}]",
 )
-@click.option("--offset", type=int, help="Rows to skip.")
+@click.option("--offset", type=WholeNumber(), help="Rows to skip.")
 @click.option("--fill", is_flag=True, help="Include empty buckets.")
 @click.option(
     "--compare",
@@ -111,7 +117,10 @@ from headrace.query.validate.decode import decode_query
     help="Compare with previous_period, previous_year or 2026-01-01..2026-01-31.",
 )
 @click.option(
-    "--top", type=int, metavar="N", help="With --granularity: the rows of the first N groups alone."
+    "--top",
+    type=WholeNumber(),
+    metavar="N",
+    help="With --granularity: the rows of the first N groups alone.",
 )
 @click.option(
     "--others", is_flag=True, help="With --top: add a row over all others to each bucket."

@@ -4,7 +4,7 @@ import click
 
 from headrace.base.settings import load_settings
 from headrace.cli.directory import list_from_directory
-from headrace.cli.options import data_options
+from headrace.cli.options import WholeNumber, data_options
 from headrace.cli.output import format_short_timestamp, print_json, print_table
 from headrace.formats.directory_objects import audit_object
 from headrace.model.audit import DEFAULT_AUDIT_LINES, MAX_AUDIT_LINES, AuditLine, AuditLineId
@@ -13,10 +13,10 @@ from headrace.model.audit import DEFAULT_AUDIT_LINES, MAX_AUDIT_LINES, AuditLine
 @click.command("audit")
 @click.option(
     "--limit",
-    type=click.IntRange(1, MAX_AUDIT_LINES),
+    type=WholeNumber(1, MAX_AUDIT_LINES),
     default=DEFAULT_AUDIT_LINES,
     show_default=True,
-    help="Number of lines.",
+    help=f"Number of lines, 1 to {MAX_AUDIT_LINES}.",
 )
 @click.option("--before", metavar="ID", help="Only lines before this one.")
 @data_options
