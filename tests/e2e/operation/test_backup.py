@@ -334,6 +334,15 @@ def test_damaged_backup_is_rejected_and_the_directory_stays_empty(
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["lock"]
 
 
+def test_missing_backup_is_named_once(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.tar.zst"
+    assert run("restore", str(missing), "--data", str(tmp_path / "new")) == (
+        1,
+        "",
+        f"headrace: cannot restore {missing}: no such file or directory\n",
+    )
+
+
 def test_backup_result_is_printed_as_text_and_json(data: Path, tmp_path: Path) -> None:
     as_text, as_json = tmp_path / "a", tmp_path / "b"
     code, out, err = run("backup", str(as_text), "--data", str(data))

@@ -261,8 +261,10 @@ def _translate_archive_errors(file: Path) -> Generator[None]:
             f"{file} is not a backup, or it is damaged or cut off: {error}"
         ) from error
     except OSError as error:
-        path = error.filename or file
-        raise OperatorError(f"cannot restore {file}: {path}: {error.strerror}") from error
+        is_other = error.filename is not None and Path(error.filename) != file
+        member = f"{error.filename}: " if is_other else ""
+        reason = (error.strerror or str(error)).lower()
+        raise OperatorError(f"cannot restore {file}: {member}{reason}") from error
 
 
 def _read_manifest(archive: tarfile.TarFile, file: Path) -> BackupManifest:
