@@ -50,6 +50,11 @@ class ProgressLine:
         elif self._is_printed_to_files:
             click.echo(text, err=True)
 
+    def note(self, text: str) -> None:
+        """Print a line above the progress, which is shown again with the next change."""
+        self.clear()
+        click.echo(text, err=True)
+
     def clear(self) -> None:
         """Remove the line from the terminal."""
         if self._is_terminal:

@@ -244,6 +244,30 @@ def test_files_that_cannot_be_opened_are_exit_code_2(service: Service, website: 
     assert done.stderr == b"headrace: cannot open missing.ndjson: No such file or directory\n"
 
 
+def test_import_that_waits_for_space_on_the_disk_says_so_before_it_ends(
+    service: Service, tmp_path: Path
+) -> None:
+    website = service.website()
+    send(service, website, events(1))
+    file = tmp_path / "rows.ndjson"
+    file.write_bytes(ndjson(export(service, website)))
+    options = ("--data", str(service.data), "--website", service.website(), "--format", "ndjson")
+    process = subprocess.Popen(
+        [HEADRACE, "import", str(file), *options],
+        stderr=subprocess.PIPE,
+        env={**clean_environment(), "HEADRACE_MIN_FREE_BYTES": str(2**62)},
+    )
+    with process:
+        assert process.stderr is not None
+        waits = next(line for line in process.stderr if line.startswith(b"headrace: "))
+        is_running = process.poll() is None
+        process.terminate()
+    assert is_running
+    assert waits.startswith(
+        b"headrace: the import waits: the disk is nearly full (free on the disk: "
+    )
+
+
 def test_unknown_website_is_refused(service: Service, tmp_path: Path) -> None:
     (tmp_path / "rows.ndjson").write_bytes(b"")
     arguments = (tmp_path / "rows.ndjson", "--format", "ndjson", "--website", "web_none")

@@ -14,6 +14,7 @@ from headrace.model.catalog import Table
 from headrace.model.imports import ImportItem
 from headrace.model.plan import CompiledQuery
 from headrace.ports.rows.export import ExportStore
+from headrace.ports.rows.imports import OnWait
 from headrace.ports.store import QueryLimits
 
 MAX_LISTED_ROWS: Final = 100_000
@@ -29,7 +30,10 @@ _ResultT = TypeVar("_ResultT")
 
 
 class LookupImportStore:
-    """Looks rows of one table of one website up."""
+    """Looks rows of one table of one website up.
+
+    `on_wait` receives why the store cannot be used for the moment.
+    """
 
     def __init__(
         self,
@@ -38,16 +42,20 @@ class LookupImportStore:
         barrier: Callable[[], Awaitable[None]],
         table: Table,
         website_id: str,
+        on_wait: OnWait,
+        retry_pauses_s: Sequence[float] = _RETRY_PAUSES_S,
     ) -> None:
         self._store = store
         self._barrier = barrier
         self._table = table
         self._website_id = website_id
+        self._on_wait = on_wait
+        self._retry_pauses_s = retry_pauses_s
         self._limits = QueryLimits(_LOOKUP_TIMEOUT_S, _LOOKUP_MEMORY_BYTES, MAX_LISTED_ROWS + 1)
 
     async def wait_stored(self) -> None:
         """Wait for the load of what is durable; see `ImportStore.wait_stored`."""
-        await _retrying(self._barrier)
+        await self._retrying(self._barrier)
 
     async def known_ids(self, items: Sequence[ImportItem]) -> frozenset[bytes]:
         """Return the ids that the store has; see `ImportStore.known_ids`."""
@@ -65,13 +73,13 @@ class LookupImportStore:
         return frozenset(bytes.fromhex(found) for (found,) in await self._rows(query))
 
     async def _rows(self, query: CompiledQuery) -> Sequence[Sequence[str]]:
-        return await _retrying(lambda: self._store.rows(query, self._limits))
+        return await self._retrying(lambda: self._store.rows(query, self._limits))
 
-
-async def _retrying(call: Callable[[], Awaitable[_ResultT]]) -> _ResultT:
-    for pause_s in _RETRY_PAUSES_S:
-        try:
-            return await call()
-        except StoreUnavailable:
-            await asyncio.sleep(pause_s)
-    return await call()
+    async def _retrying(self, call: Callable[[], Awaitable[_ResultT]]) -> _ResultT:
+        for pause_s in self._retry_pauses_s:
+            try:
+                return await call()
+            except StoreUnavailable as error:
+                self._on_wait(str(error))
+                await asyncio.sleep(pause_s)
+        return await call()

@@ -96,9 +96,9 @@ class BackpressureLog:
 
     def _check_not_paused(self) -> None:
         if self._disk_is_low:
-            raise LogUnavailable("The disk is nearly full.")
+            raise LogUnavailable("the disk is nearly full")
         if self._store_is_behind:
-            raise LogUnavailable("The store is too far behind.")
+            raise LogUnavailable("the store is too far behind")
 
     async def is_ready(self) -> bool:
         """Return whether the log takes records; see `ports.event_log.EventLog`."""

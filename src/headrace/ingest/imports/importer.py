@@ -9,7 +9,7 @@ form a window, because the store keeps many small parts at a higher cost than a 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Final
 
 import msgspec
@@ -30,7 +30,7 @@ from headrace.model.log_records import (
 )
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.event_log import EventLog
-from headrace.ports.rows.imports import ImportStore
+from headrace.ports.rows.imports import ImportStore, OnWait
 
 RECORD_ITEMS: Final = 4096
 """Items of one record: a record is read as a whole, and one of a request has at most 10,000."""
@@ -55,7 +55,8 @@ class Importer:
     """Runs one import; used from one event loop, by one task.
 
     `without_erased` keeps out what was erased, however old the files are. `importing` keeps exports
-    and erasures of the website away while a chunk is stored.
+    and erasures of the website away while a chunk is stored. `on_wait` receives why the log
+    takes no records for the moment.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Importer:
         clock: Clock,
         without_erased: WithoutErased = lambda items: items,
         importing: Importing = nullcontext,
+        on_wait: OnWait = lambda _: None,
         retry_pauses_s: Sequence[float] = _RETRY_PAUSES_S,
         window_rows: int = WINDOW_ROWS,
     ) -> None:
@@ -76,6 +78,7 @@ class Importer:
         self._clock = clock
         self._without_erased = without_erased
         self._importing = importing
+        self._on_wait = on_wait
         self._retry_pauses_s = retry_pauses_s
         self._window_rows = window_rows
         self.totals = ImportTotals()
@@ -164,10 +167,13 @@ class Importer:
 
     async def _append(self, record: bytes) -> None:
         for pause_s in self._retry_pauses_s:
-            with suppress(LogUnavailable):
+            try:
                 await self._log.append(record)
+            except LogUnavailable as error:
+                self._on_wait(str(error))
+                await asyncio.sleep(pause_s)
+            else:
                 return
-            await asyncio.sleep(pause_s)
         await self._log.append(record)
 
     def _count(self, appended: "_Appended") -> None:

@@ -1,9 +1,12 @@
 """What imports need of a store: which rows it has, and when it has everything that is durable."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from headrace.model.imports import ImportItem
+
+OnWait = Callable[[str], None]
+"""Receives the reason why an import waits, before it tries again."""
 
 
 class ImportStore(Protocol):

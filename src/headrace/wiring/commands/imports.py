@@ -49,6 +49,7 @@ from headrace.model.imports import (
     RefusedLine,
 )
 from headrace.model.storage import TABLE_OF_KIND
+from headrace.ports.rows.imports import OnWait
 from headrace.wiring.commands.audit import record_changes
 from headrace.wiring.commands.engine_access import connect_engine, cutoffs_of, find_engine
 from headrace.wiring.data import data_dir_paths
@@ -74,10 +75,12 @@ def import_files(
     by: str,
     on_refused: OnRefused,
     progress: ShowProgress,
+    on_wait: OnWait = lambda _: None,
 ) -> ImportTotals:
     """Import the lines of files in order; `by` is who imports them, for the audit log.
 
-    Raises `OperatorError`; see `open_files`.
+    `on_wait` receives why the import waits, each time before it tries again. Raises
+    `OperatorError`; see `open_files`.
     """
     with ExitStack() as stack:
         opened = [
@@ -97,7 +100,13 @@ def import_files(
                 engine = await tasks.enter_async_context(connect_engine(settings, runtime))
                 locks = ImportLocks(runtime.directory)
                 importer = await _importer(
-                    settings, request, tasks, engine, clock=clock, locks=locks
+                    settings,
+                    request,
+                    tasks,
+                    engine,
+                    clock=clock,
+                    locks=locks,
+                    on_wait=on_wait,
                 )
                 totals = importer.totals
                 if not request.is_dry_run:
@@ -199,6 +208,7 @@ async def _importer(
     *,
     clock: Clock,
     locks: ImportLocks,
+    on_wait: OnWait,
 ) -> Importer:
     log = await _open_log(settings, clock)
     stack.push_async_callback(log.close)
@@ -208,6 +218,7 @@ async def _importer(
         barrier=barrier.wait,
         table=TABLE_OF_KIND[request.event_kind],
         website_id=request.website_id,
+        on_wait=on_wait,
     )
     erasures = FileErasures(data_dir_paths(settings).erasures)
     return Importer(
@@ -217,6 +228,7 @@ async def _importer(
         clock=clock,
         without_erased=ErasedImportItems(erasures, request.website_id).without_erased,
         importing=locks.importing,
+        on_wait=on_wait,
     )
 
 

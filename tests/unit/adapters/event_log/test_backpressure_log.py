@@ -65,9 +65,9 @@ async def until_read_again(gauge: Gauge) -> None:
 
 
 PAUSED = {
-    "disk nearly full": (DiskUsage(999, 0), "The disk is nearly full.", (False, True)),
-    "store too far behind": (DiskUsage(1000, 51), "The store is too far behind.", (True, False)),
-    "both": (DiskUsage(0, 99), "The disk is nearly full.", (False, False)),
+    "disk nearly full": (DiskUsage(999, 0), "the disk is nearly full", (False, True)),
+    "store too far behind": (DiskUsage(1000, 51), "the store is too far behind", (True, False)),
+    "both": (DiskUsage(0, 99), "the disk is nearly full", (False, False)),
 }
 
 
@@ -101,7 +101,7 @@ async def test_backpressure_is_engaged_at_startup_if_needed() -> None:
     log = guard(memory, gauge)
     await log.start()
 
-    assert await rejection_of(log) == "The disk is nearly full."
+    assert await rejection_of(log) == "the disk is nearly full"
     assert memory.records == []
     await log.close()
 

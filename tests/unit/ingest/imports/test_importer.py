@@ -198,12 +198,19 @@ def test_load_that_fails_ends_the_import_with_what_is_stored_until_then() -> Non
     assert importer.totals == ImportTotals(lines=2, stored=2)
 
 
-def test_what_cannot_be_appended_is_not_counted() -> None:
+def test_what_cannot_be_appended_is_not_counted_and_each_wait_has_its_reason() -> None:
     log = MemoryLog()
     log.is_broken = True
+    reasons: list[str] = []
     importer = Importer(
-        REQUEST, log=log, store=LoadedStore(log), clock=FixedClock(NOON), retry_pauses_s=(0.0,)
+        REQUEST,
+        log=log,
+        store=LoadedStore(log),
+        clock=FixedClock(NOON),
+        on_wait=reasons.append,
+        retry_pauses_s=(0.0, 0.0),
     )
-    with pytest.raises(LogUnavailable):
+    with pytest.raises(LogUnavailable) as failed:
         asyncio.run(run(importer, [chunk(1)]))
     assert importer.totals == ImportTotals()
+    assert reasons == [str(failed.value)] * 2

@@ -1,6 +1,7 @@
 """`headrace import`."""
 
 import gc
+import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,7 +11,7 @@ import click
 
 from headrace.base.errors import OperatorError
 from headrace.base.logs import configure_logging
-from headrace.base.settings import load_settings
+from headrace.base.settings import data_path, load_settings
 from headrace.cli.directory import operator_name
 from headrace.cli.options import data_options
 from headrace.cli.output import format_bytes, pluralize, print_json
@@ -106,11 +107,29 @@ def import_command(
             files,
             by=operator_name(),
             on_refused=on_refused,
+            on_wait=_WaitNotice(line, data_path(settings)).show,
             progress=line.show,
         )
     _print_result(totals, first_refused, as_json=as_json, is_dry_run=dry_run)
     if totals.refused:
         click.get_current_context().exit(_EXIT_SOME_REFUSED)
+
+
+class _WaitNotice:
+    """Prints why an import waits: each reason once until there is another one."""
+
+    def __init__(self, line: ProgressLine, data: Path) -> None:
+        self._line = line
+        self._data = data
+        self._reason = ""
+
+    def show(self, reason: str) -> None:
+        """Print a reason, with the free space of the disk, which is what most reasons come from."""
+        if reason == self._reason:
+            return
+        self._reason = reason
+        free = format_bytes(shutil.disk_usage(self._data).free)
+        self._line.note(f"headrace: the import waits: {reason} (free on the disk: {free})")
 
 
 def _check_readable(import_format: ImportFormat, files: Sequence[Path]) -> None:
