@@ -15,7 +15,8 @@ from headrace.wiring.data import (
     migrate_data_dir_if_idle,
     require_data,
 )
-from headrace.wiring.shared import has_external_directory, open_configured_directory
+from headrace.wiring.directory_file import has_external_directory
+from headrace.wiring.shared import open_configured_directory
 
 Listed = TypeVar("Listed", bound=Sequence[object])
 

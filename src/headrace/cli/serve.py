@@ -32,6 +32,7 @@ from headrace.cli.process.supervisor import (
     Supervisor,
 )
 from headrace.wiring.data import ServiceRuntime, create_data_dir, locked_for_service
+from headrace.wiring.directory_file import check_directory_file
 from headrace.wiring.store import check_configured_files
 
 _BACKLOG = 2048
@@ -69,6 +70,7 @@ def serve_command(**overrides: str | None) -> None:
         locked_for_service(settings) as runtime,
         _listening(settings) as listening_socket,
     ):
+        check_directory_file(settings)
         has_started = asyncio.run(_supervise(settings, listening_socket, runtime))
     if not has_started:
         sys.exit(1)

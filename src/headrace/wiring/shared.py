@@ -26,6 +26,7 @@ from headrace.ports.dedup_claims import DedupClaims
 from headrace.ports.idempotency import IdempotencyStore
 from headrace.ports.rate_limiter import RateLimiters, calls_per_minute
 from headrace.wiring.data import data_dir_paths
+from headrace.wiring.directory_file import check_directory_file
 from headrace.wiring.server_urls import read_server_url
 
 if TYPE_CHECKING:
@@ -117,15 +118,11 @@ def machine_name(data: Path) -> str:
 def open_configured_directory(settings: Settings, clock: Clock) -> "SqlDirectory":
     """Open the directory; create and migrate its tables if needed. Blocking.
 
-    Raises `OperatorError` when the database cannot be used.
+    Raises `OperatorError` when the database cannot be used, or its file is lost.
     """
     # SQLAlchemy takes 0.2 s and 20 MiB to import; the engine process has no use for it.
     from headrace.adapters.directory.sql_directory import open_directory  # noqa: PLC0415
 
     url = read_server_url(settings, "database_url")
+    check_directory_file(settings)
     return open_directory(url or data_dir_paths(settings).directory, clock)
-
-
-def has_external_directory(settings: Settings) -> bool:
-    """Return whether a database server stores the directory, not the data directory."""
-    return bool(settings.database_url or settings.database_url_file)

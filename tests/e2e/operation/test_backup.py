@@ -334,6 +334,22 @@ def test_damaged_backup_is_rejected_and_the_directory_stays_empty(
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["lock"]
 
 
+def test_backup_without_websites_and_keys_is_restored_without_them(
+    data: Path, tmp_path: Path
+) -> None:
+    """Such is the backup of a machine whose websites and keys are in PostgreSQL."""
+    lacking = Path(shutil.copytree(data, tmp_path / "lacking", symlinks=True))
+    (lacking / "directory.sqlite").unlink()
+    file, into = tmp_path / "backup", tmp_path / "new"
+    assert run("backup", str(file), "--data", str(lacking))[0] == 0
+    code, _, err = run("restore", str(file), "--data", str(into))
+    assert (code, err.count("\n")) == (0, 1)  # the notice on erasures
+    assert not (into / "directory.sqlite").exists()
+    code, _, err = run("serve", "--data", str(into), "--port", "0")
+    assert code == 1
+    assert err.startswith(f"headrace: {into}/directory.sqlite is missing, but there are events")
+
+
 def test_missing_backup_is_named_once(tmp_path: Path) -> None:
     missing = tmp_path / "missing.tar.zst"
     assert run("restore", str(missing), "--data", str(tmp_path / "new")) == (

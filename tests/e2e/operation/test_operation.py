@@ -128,6 +128,38 @@ def test_data_directory_without_write_permission_is_one_error(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("state", ["missing", "empty"])
+def test_data_directory_that_lost_its_websites_and_keys_is_one_error(
+    dedicated_service: ServiceMaker, state: str
+) -> None:
+    service = dedicated_service().start()
+    service.post(f"/track?website_id={service.website()}", {"name": "a"})
+    service.kill()
+    file = service.data / "directory.sqlite"
+    if state == "empty":
+        file.write_bytes(b"")
+    else:
+        file.unlink()
+    lost = (
+        f"headrace: {file} is {state}, but there are events of its websites: restore a backup, or "
+        "set HEADRACE_DATABASE_URL if the websites and keys are in PostgreSQL"
+    )
+
+    assert output_of(failed_start(service.data, "--port", str(free_port()))) == lost
+    for command in (["init"], ["website", "list"], ["website", "create", "--name", "a"]):
+        done = subprocess.run(
+            [HEADRACE, *command, "--data", str(service.data)],
+            capture_output=True,
+            text=True,
+            env=clean_environment(),
+            timeout=CANNOT_START_TIMEOUT_S,
+            check=False,
+        )
+        assert (output_of(done), done.stdout) == (lost, "")
+    assert (file.exists() and file.stat().st_size > 0) is False
+
+
+@pytest.mark.slow
 def test_read_only_filesystem_is_one_error() -> None:
     sentence = output_of(failed_start(Path("/proc/headrace"), "--port", str(free_port())))
 

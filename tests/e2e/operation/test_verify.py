@@ -127,6 +127,10 @@ def test_newest_segment_whose_first_write_was_interrupted_is_no_damage(
 FIRST_STARTS = {
     "nothing logged": ("store", "ledger.sqlite", "directory.sqlite", "repeats.sqlite", "log/*/*"),
     "nothing loaded": ("store", "ledger.sqlite", "log/*/loaded"),
+    "tables and nothing logged": (
+        *(f"store/data/headrace/{table}/all_*" for table in TABLES),
+        *("ledger.sqlite", "directory.sqlite", "repeats.sqlite", "log/*/*"),
+    ),
     "store without tables": ("store/*", "ledger.sqlite", "log/*/loaded"),
 }
 
@@ -294,7 +298,8 @@ def test_store_behind_its_ledger_is_found(data: Path) -> None:
 )
 def test_missing_file_is_found(data: Path, file: str, part: str, loss: str) -> None:
     (data / file).unlink()
-    assert verify(data, "--json").problems == [(part, f"{file} is missing: {loss}")]
+    for _ in range(2):
+        assert verify(data, "--json").problems == [(part, f"{file} is missing: {loss}")]
 
 
 @pytest.mark.parametrize(
@@ -309,7 +314,8 @@ def test_missing_file_is_found(data: Path, file: str, part: str, loss: str) -> N
 def test_emptied_file_is_found(data: Path, file: str, part: str, loss: str) -> None:
     for one in data.glob(f"{file}*"):
         one.write_bytes(b"")
-    assert verify(data, "--json").problems == [(part, f"{file} is empty: {loss}")]
+    for _ in range(2):
+        assert verify(data, "--json").problems == [(part, f"{file} is empty: {loss}")]
 
 
 @pytest.fixture

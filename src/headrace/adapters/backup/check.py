@@ -5,20 +5,18 @@ The store is checked by its own adapter, against the rows that the logs say must
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
 from msgspec import Struct
 
 from headrace.adapters.backup.expected_rows import expected_rows
+from headrace.adapters.backup.lost_files import has_loaded, has_logged, lost_state
 from headrace.adapters.data_dir.paths import (
     ENTRY_SUFFIX,
     RETRY_LOG,
     SEGMENT_SUFFIX,
     DataDirPaths,
 )
-from headrace.adapters.event_log.loaded_marker import read_loaded_offset
 from headrace.adapters.event_log.segment_check import LogReport, check_log
-from headrace.adapters.event_log.segment_format import FIRST_SEGMENT, HEADER_SIZE, segment_name
 from headrace.adapters.sqlite.copies import integrity_errors
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.dialect.reports import ExpectedRows, LoadedOffsets
@@ -27,9 +25,6 @@ from headrace.model.data_retention import Cutoffs
 from headrace.model.integrity import Issue
 from headrace.ports.event_log import LOG_START, LogOffset
 from headrace.ports.ledger import LogRange, PendingBatch
-
-_PARTS: Final = "store/*/*/all_*"
-"""The directories of chDB's parts, below those of their tables."""
 
 
 class LedgerContents(Struct, frozen=True):
@@ -83,45 +78,19 @@ def check_sqlite_files(paths: DataDirPaths, *, external: Collection[Path]) -> It
     the first start they may be missing: the ledger until something is loaded, the others until
     something is logged.
     """
-    is_loaded = _has_loaded(paths)
+    is_loaded = has_loaded(paths)
     is_logged = has_logged(paths)
     for part, path, is_required, loss in (
         ("directory", paths.directory, is_logged, "websites and keys are lost"),
         ("ledger", paths.ledger, is_loaded, "which records of the logs are stored is unknown"),
         ("repeats", paths.idempotency, is_logged, "idempotency keys of the last day are lost"),
     ):
-        if not path.exists() or _is_empty(path):
+        if (state := lost_state(path)) is not None:
             if is_required and path not in external:
-                state = "empty" if path.exists() else "missing"
                 yield Issue(part, f"{path.name} is {state}: {loss}")
             continue
         for error in integrity_errors(path):
             yield Issue(part, f"{path.name} is damaged: {error}")
-
-
-def _is_empty(path: Path) -> bool:
-    """Return whether a file has nothing, which SQLite takes for an intact database."""
-    return path.stat().st_size == 0
-
-
-def has_logged(paths: DataDirPaths) -> bool:
-    """Return whether anything was ever logged or loaded."""
-    return _has_loaded(paths) or any(
-        segment.stat().st_size > HEADER_SIZE for segment in paths.log.glob(f"*/*{SEGMENT_SUFFIX}")
-    )
-
-
-def _has_loaded(paths: DataDirPaths) -> bool:
-    """Return whether files other than the ledger show that something was ever loaded.
-
-    A loaded log has an offset or lacks its first segments, and a loaded store has parts.
-    """
-    for log in paths.log.glob("*/"):
-        oldest = min(log.glob(f"*{SEGMENT_SUFFIX}"), default=None)
-        is_truncated = oldest is not None and oldest.name > segment_name(FIRST_SEGMENT)
-        if is_truncated or (read_loaded_offset(log) or LOG_START) > LOG_START:
-            return True
-    return any(paths.store.glob(_PARTS))
 
 
 def read_ledger(paths: DataDirPaths) -> LedgerContents:

@@ -43,6 +43,7 @@ from headrace.wiring.data import (
     migrate_data_dir_if_idle,
     require_data,
 )
+from headrace.wiring.directory_file import check_directory_file, is_directory_lost
 from headrace.wiring.store_address import clickhouse_address
 
 _POLL_S: Final = 0.2
@@ -107,9 +108,13 @@ def restore(
         try:
             shutil.rmtree(own, ignore_errors=True)
             manifest = read_archive(file, root, progress=progress)
+            has_directory = not is_directory_lost(settings)
+            if known is not None and not has_directory:
+                check_directory_file(settings)
             applied = None if known is None else _apply_erasures(settings, known)
-            change = restore_change(manifest.made, applied or 0)
-            record_changes(settings, by, [change])
+            if has_directory:
+                change = restore_change(manifest.made, applied or 0)
+                record_changes(settings, by, [change])
         except BaseException:
             _remove_contents(root)
             if kept is not None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from headrace.adapters.backup.check import has_logged
+from headrace.adapters.backup.lost_files import has_logged
 from headrace.adapters.data_dir.lock import SERVE_COMMAND, DataDirLocked, published_runtime
 from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
 from headrace.adapters.engine.ipc.connections import EngineConnections

@@ -29,11 +29,8 @@ from headrace.base.settings import Settings, data_path
 from headrace.model.data_retention import Cutoffs, RetentionPolicy
 from headrace.model.integrity import IntegrityReport, Issue
 from headrace.wiring.data import locked_for_command, require_data
-from headrace.wiring.shared import (
-    has_external_directory,
-    has_valkey,
-    open_configured_directory,
-)
+from headrace.wiring.directory_file import has_external_directory
+from headrace.wiring.shared import has_valkey, open_configured_directory
 from headrace.wiring.store_address import clickhouse_address, clickhouse_reader_address
 
 

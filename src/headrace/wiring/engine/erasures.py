@@ -20,8 +20,8 @@ from headrace.erasure.service import ErasureService, Leftovers
 from headrace.ports.rows.deletion import RowDeleter
 from headrace.ports.rows.erasure import ErasableReplies, PartLifetimes, RowFinder
 from headrace.wiring.commands.audit import EngineErasureAudit
+from headrace.wiring.directory_file import has_external_directory
 from headrace.wiring.server_urls import read_server_url
-from headrace.wiring.shared import has_external_directory
 from headrace.wiring.shared_erasures import DirectoryErasures
 from headrace.wiring.store_address import clickhouse_address, store_dialect
 

@@ -36,7 +36,7 @@ from headrace.query.sql_service import SqlService
 from headrace.query.standard.service import StandardService
 from headrace.query.values.service import ValuesService
 from headrace.wiring.data import data_dir_paths
-from headrace.wiring.shared import has_external_directory
+from headrace.wiring.directory_file import has_external_directory
 from headrace.wiring.sql_text import write_sql
 from headrace.wiring.store import WorkerStore, open_export_store, open_worker_store
 from headrace.wiring.subject_access import subject_access_of
