@@ -1,15 +1,17 @@
 """Log lines. None ever carries an address, a User-Agent, a key or a payload."""
 
+import atexit
 import contextlib
 import logging
 import sys
 from collections.abc import Callable
-from typing import IO, Any, BinaryIO, TextIO, cast
+from typing import Any, BinaryIO, Protocol, TextIO, cast
 
 import msgspec
 import structlog
 
 from headrace.base.clock import SystemClock
+from headrace.base.line_writer import LineWriter
 from headrace.base.log_throttle import LogThrottle, LogThrottleFilter
 
 _LEADING_FIELDS = ("timestamp", "level", "process", "event_name")
@@ -18,11 +20,12 @@ _LEADING_FIELDS = ("timestamp", "level", "process", "event_name")
 Logger = structlog.typing.FilteringBoundLogger
 
 
-def configure_logging(level: str, *, process: str) -> None:
+def configure_logging(level: str, *, process: str, may_block: bool = True) -> None:
     """Write log lines to standard error, each with the name of the process.
 
     Lines are JSON, or formatted text where standard error is a terminal. Lines that libraries
-    write with the standard library's logging have the same form.
+    write with the standard library's logging have the same form. Unless logging `may_block`, lines
+    are dropped while nobody reads them, and their number is logged as `log_lines_dropped`.
     """
     severity = logging.getLevelNamesMapping()[level.upper()]
     processors: list[structlog.typing.Processor] = [
@@ -34,15 +37,16 @@ def configure_logging(level: str, *, process: str) -> None:
         structlog.processors.format_exc_info,
     ]
     at_terminal = sys.stderr.isatty()
+    output = _Lossy(sys.stderr.buffer) if may_block else _open_line_writer()
     structlog.configure(
         processors=[*processors, _console_renderer() if at_terminal else _json_renderer(_dump)],
         wrapper_class=structlog.make_filtering_bound_logger(severity),
-        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _Lossy(sys.stderr)))
+        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _Encoded(output)))
         if at_terminal
-        else structlog.BytesLoggerFactory(cast("BinaryIO", _Lossy(sys.stderr.buffer))),
+        else structlog.BytesLoggerFactory(cast("BinaryIO", output)),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler()
+    handler = logging.StreamHandler(cast("TextIO", _Encoded(output)))
     handler.addFilter(
         LogThrottleFilter(
             LogThrottle(lines=10, window_s=10.0, monotonic_s=SystemClock().monotonic_s)
@@ -60,13 +64,50 @@ def configure_logging(level: str, *, process: str) -> None:
     logging.basicConfig(level=max(severity, logging.WARNING), handlers=[handler], force=True)
 
 
+def _open_line_writer() -> LineWriter:
+    writer = LineWriter(
+        sys.stderr.fileno(),
+        on_dropped=lambda lines: get_logger().warning("log_lines_dropped", lines=lines),
+    )
+    atexit.register(writer.drain)
+    return writer
+
+
+class _Output(Protocol):
+    def write(self, line: bytes, /) -> None: ...
+
+    def flush(self) -> None: ...
+
+
+class _Encoded:
+    """Encodes text, and writes whole lines, also where their end comes by itself.
+
+    Each logger has its own and its own lock.
+    """
+
+    def __init__(self, output: _Output) -> None:
+        self._output = output
+        self._begun = ""
+
+    def write(self, text: str) -> None:
+        """Write text."""
+        self._begun += text
+        if self._begun.endswith("\n"):
+            line, self._begun = self._begun, ""
+            self._output.write(line.encode(errors="backslashreplace"))
+
+    def flush(self) -> None:
+        """Write what is buffered."""
+        self._output.flush()
+
+
 class _Lossy:
     """Writes lines, and drops them where that fails: a full disk of the log stops no process."""
 
-    def __init__(self, stream: IO[Any]) -> None:
+    def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
 
-    def write(self, line: str | bytes) -> None:
+    def write(self, line: bytes) -> None:
         """Write a line."""
         with contextlib.suppress(OSError):
             self._stream.write(line)

@@ -14,6 +14,7 @@ import click
 
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError
+from headrace.base.line_writer import LineWriter
 from headrace.base.logs import configure_logging, get_logger
 from headrace.base.metrics import METRICS_DIRECTORY_VARIABLE
 from headrace.base.settings import (
@@ -60,7 +61,7 @@ def serve_command(**overrides: str | None) -> None:
     precedence.
     """
     settings = load_settings(overrides)
-    configure_logging(settings.log_level, process="supervisor")
+    configure_logging(settings.log_level, process="supervisor", may_block=False)
     for variable, suggestion in suggest_setting_names(os.environ).items():
         get_logger().warning("unknown_variable", variable=variable, did_you_mean=suggestion)
     check_configured_files(settings)
@@ -89,7 +90,7 @@ def worker_command(
     from headrace.wiring.worker.process import run_worker  # noqa: PLC0415 - the supervisor must not import it
 
     settings = load_settings()
-    configure_logging(settings.log_level, process=f"worker-{index}")
+    configure_logging(settings.log_level, process=f"worker-{index}", may_block=False)
     listening_socket = socket.socket(fileno=descriptor)
     _run_child(
         lambda stop: run_worker(
@@ -110,7 +111,7 @@ def engine_command(runtime: Path, lifeline: int, heartbeat: int) -> None:
     from headrace.wiring.engine.process import run_engine  # noqa: PLC0415 - the supervisor must not import it
 
     settings = load_settings()
-    configure_logging(settings.log_level, process="engine")
+    configure_logging(settings.log_level, process="engine", may_block=False)
     _run_child(
         lambda stop: run_engine(settings, runtime=runtime, stop=stop),
         settings,
@@ -223,8 +224,8 @@ async def _announce(settings: Settings, host: str, port: int, supervisor: Superv
     shown = f"[{host}]" if ":" in host else host
     get_logger().info("service_ready", host=host, port=port)
     line = f"Headrace answers on http://{shown}:{port} and keeps its data in {settings.data_dir}\n"
-    with contextlib.suppress(OSError):  # not buffered: the exit would try again, and fail
-        os.write(sys.stdout.fileno(), line.encode(errors="surrogateescape"))
+    # Not by print, which blocks while nobody reads, and whose buffer fails at the exit.
+    LineWriter(sys.stdout.fileno()).write(line.encode(errors="surrogateescape"))
 
 
 async def _is_ready(host: str, port: int) -> bool:

@@ -1,5 +1,6 @@
 """Start, stop and failed starts of the service; and data that it never writes to disk or log."""
 
+import contextlib
 import gzip
 import json
 import os
@@ -200,6 +201,36 @@ def test_sigterm_answers_accepted_requests(dedicated_service: ServiceMaker) -> N
     assert results[0].startswith(b"HTTP/1.1 200 ")
     service.restart()
     assert service.counts(website, "events", "event_name") == {"signup": 1}
+
+
+@pytest.mark.slow
+def test_log_that_nobody_reads_stops_nothing(tmp_path: Path) -> None:
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(write_end, bytes(4096))
+    os.set_blocking(write_end, True)
+    service = Service(tmp_path / "data")
+    website = service.website()
+    with subprocess.Popen(
+        [HEADRACE, "serve", "--data", str(service.data), "--port", str(service.port)],
+        stdout=write_end,
+        stderr=write_end,
+        env=clean_environment(),
+    ) as process:
+        try:
+            wait_until(service.is_ready, "the service is ready")
+            for _ in range(5):
+                accepted = service.post(f"/track?website_id={website}", {"name": "a"})
+                refused = service.post("/track?website_id=nowhere", {"name": "a"})
+                assert (accepted.status_code, refused.status_code) == (200, 404)
+            process.terminate()
+            assert process.wait(timeout=10) == 0
+        finally:
+            process.kill()
+            os.close(read_end)
+            os.close(write_end)
 
 
 @pytest.mark.slow
