@@ -91,7 +91,9 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
         clock=SystemClock(),
     )
     tailed = TailedLoader(loader, LiveRows(log_reader, ledger), log=get_logger())
-    load_loop = LoadLoop(loader=tailed, log_reader=log_reader, interval_s=0.1, log=get_logger())
+    load_loop = LoadLoop(
+        loader=tailed, log_reader=log_reader, interval_s=0.1, query_wait_s=5, log=get_logger()
+    )
     live = LiveTail(
         tailed,
         run_exclusive=load_loop.run_exclusive,

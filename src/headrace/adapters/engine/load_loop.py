@@ -59,8 +59,9 @@ class LoadLoop:
     """Drives a loader on one thread; used from one event loop.
 
     A load begins `interval_s` after the previous one began, or after that one and its cooldown if
-    they take longer: enough records have arrived meanwhile. `return_memory` is called on the thread
-    when a short load, or none, follows a long one: the memory of that is not needed again soon.
+    they take longer: enough records have arrived meanwhile. Queries wait for a load for at most
+    `query_wait_s`. `return_memory` is called on the thread when a short load, or none, follows a
+    long one: the memory of that is not needed again soon.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class LoadLoop:
         loader: LogLoader,
         log_reader: LogReader,
         interval_s: float,
+        query_wait_s: float,
         log: Logger,
         max_backoff_s: float = MAX_BACKOFF_S,
         cooldown: Callable[[float], float] = cooldown_s,
@@ -78,6 +80,7 @@ class LoadLoop:
         self._loader = loader
         self._log_reader = log_reader
         self._interval_s = interval_s
+        self._query_wait_s = query_wait_s
         self._max_backoff_s = max_backoff_s
         self._cooldown = cooldown
         self._clock = clock or SystemClock()
@@ -90,12 +93,20 @@ class LoadLoop:
         self._loaded: Mapping[str, LogOffset] | None = None
         self._unreadable: Sequence[str] = ()  # the logs that the last load could not read
         self._is_failing = False
+        self._load_began_s: float | None = None
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether the last load stored everything; False before the first one has succeeded."""
-        has_loaded = self._loaded is not None and not self._is_failing
+        """Whether queries wait for no load in vain: False before the first one has succeeded."""
+        has_loaded = self._loaded is not None and not self._is_failing and not self._is_late
         return has_loaded and not self._unreadable and not self._log_reader.unreadable()
+
+    @property
+    def _is_late(self) -> bool:
+        """Whether the running load takes longer than queries wait for it, as on a hung server."""
+        if self._load_began_s is None:
+            return False
+        return self._clock.monotonic_s() - self._load_began_s > self._query_wait_s
 
     async def barrier(self) -> None:
         """Return when everything that was durable at the call and can be read is in the store.
@@ -225,6 +236,7 @@ class LoadLoop:
         self._load_requested.clear()
         waiters, self._waiters = self._waiters, []
         loop = asyncio.get_running_loop()
+        self._load_began_s = self._clock.monotonic_s()
         try:
             has_new_records = await loop.run_in_executor(self._thread, self._load_durable)
         except asyncio.CancelledError:
@@ -233,6 +245,8 @@ class LoadLoop:
         except Exception as error:  # noqa: BLE001 - no error may end the load loop
             self._record_failure(error, waiters)
             return False
+        finally:
+            self._load_began_s = None
         self._is_failing = False
         _wake(waiters, self._unreadable)
         return has_new_records

@@ -100,6 +100,7 @@ class EngineDependencies(NamedTuple):
             loader=loader,
             log_reader=self.reader,
             interval_s=self.settings.load_interval_s,
+            query_wait_s=self.settings.query_queue_timeout_s,
             log=get_logger(),
             max_backoff_s=max_backoff_s,
             return_memory=return_freed_memory,

@@ -17,6 +17,7 @@ from headrace.ports.event_log import LogChunk, LogOffset
 
 pytestmark = pytest.mark.asyncio
 
+QUERY_WAIT_MS = 5_000
 MEMORY_RETURNED = -1
 """Among the loaded offsets: the memory of a load was returned."""
 
@@ -73,15 +74,16 @@ class Harness:
 
     def __init__(self, interval_s: float, cooldown: Callable[[float], float] = cooldown_s) -> None:
         self.log = Log()
-        clock = FixedClock(0)
-        self.loader = Loader(clock)
+        self.clock = FixedClock(0)
+        self.loader = Loader(self.clock)
         self.loop = LoadLoop(
             loader=self.loader,
             log_reader=self.log,
             interval_s=interval_s,
+            query_wait_s=QUERY_WAIT_MS / 1000,
             log=get_logger(),
             cooldown=cooldown,
-            clock=clock,
+            clock=self.clock,
             return_memory=lambda: self.loader.loaded.append(MEMORY_RETURNED),
         )
         self.running: asyncio.Task[None] | None = None
@@ -246,6 +248,25 @@ async def test_the_store_is_not_current_before_the_first_load(on_demand: Harness
     assert not on_demand.loop.is_caught_up
     on_demand.loader.may_load.set()
     await on_demand.loop.barrier()
+    assert on_demand.loop.is_caught_up
+
+
+async def test_the_store_is_not_current_while_a_load_takes_longer_than_queries_wait(
+    on_demand: Harness,
+) -> None:
+    on_demand.start()
+    await on_demand.loop.barrier()
+    on_demand.loader.started.clear()
+    on_demand.loader.may_load.clear()
+    on_demand.log.end = 10
+    barrier = asyncio.create_task(on_demand.loop.barrier())
+    await asyncio.to_thread(on_demand.loader.started.wait, 30)
+    on_demand.clock.advance(QUERY_WAIT_MS)
+    assert on_demand.loop.is_caught_up
+    on_demand.clock.advance(1)
+    assert not on_demand.loop.is_caught_up
+    on_demand.loader.may_load.set()
+    await barrier
     assert on_demand.loop.is_caught_up
 
 

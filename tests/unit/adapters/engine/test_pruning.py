@@ -63,7 +63,11 @@ class Harness:
         self.forgotten = 0
         self.clock = FixedClock(now_ms)
         self.loop = LoadLoop(
-            loader=Loader(self.clock), log_reader=Log(), interval_s=0.01, log=get_logger()
+            loader=Loader(self.clock),
+            log_reader=Log(),
+            interval_s=0.01,
+            query_wait_s=5,
+            log=get_logger(),
         )
         self.pruning = EnginePruning(
             self.steps,
