@@ -24,7 +24,7 @@ from headrace.model.erasure import (
     Subject,
 )
 from headrace.ports.event_log import LogOffset
-from headrace.ports.rows.deletion import RowDeleter
+from headrace.ports.rows.deletion import DeletionLost, RowDeleter
 from headrace.ports.rows.erasure import (
     ErasableEntries,
     ErasableReplies,
@@ -163,14 +163,15 @@ class ErasureService:
     def is_deleting(self, erasure: Erasure) -> bool:
         """Return whether parts that selects read may still have the rows.
 
-        Raises `StoreUnavailable` where a deletion was lost since this one was begun: it may be this
-        one.
+        Raises `DeletionLost` where a deletion was lost since this one was begun: it may be this
+        one; `StoreUnavailable` while the store meets an error, which it keeps retrying.
         """
-        tables = (_TABLES[rows.table] for rows in _plan_of(erasure).tables)
-        is_deleting = any(self._deleter.state(table).parts_left for table in tables)
+        states = [self._deleter.state(_TABLES[rows.table]) for rows in _plan_of(erasure).tables]
         if self._deleter.lost_deletions() != self._lost_before[erasure.id]:
-            raise StoreUnavailable("a deletion was lost; it is begun again")
-        return is_deleting
+            raise DeletionLost("a deletion was lost; it is begun again")
+        if any(state.is_failing for state in states):
+            raise StoreUnavailable("the store cannot delete rows now; it keeps trying")
+        return any(state.parts_left for state in states)
 
     def forget_identifier(self, erasure: Erasure) -> Erasure:
         """Note that this machine has finished; other machines may not have."""

@@ -30,7 +30,7 @@ class ErasureSteps(Protocol, Generic[LeftoversT]):
         ...
 
     def is_deleting(self, erasure: Erasure) -> bool:
-        """Return whether answers may still have rows."""
+        """Return whether answers may still have rows. Raises `DeletionLost`: begin it again."""
         ...
 
     def note_clean(self, erasure: Erasure) -> Erasure:

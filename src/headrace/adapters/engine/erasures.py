@@ -14,10 +14,14 @@ from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.base.logs import Logger
 from headrace.model.erasure import ErasureRequest
 from headrace.ports.event_log import LogOffset
+from headrace.ports.rows.deletion import DeletionLost
 from headrace.ports.rows.erasure import Erasure
 
 ANSWER_TIMEOUT_S: Final = 300.0
 """A caller waits so long for answers without the rows; then the erasure goes on without it."""
+
+FAILING_ANSWER_TIMEOUT_S: Final = 5.0
+"""So long after the first failure: what is away may be away for days."""
 
 _POLL_S: Final = 0.05
 _FILES_POLL_S: Final = 1.0
@@ -27,6 +31,38 @@ _INITIAL_BACKOFF_S: Final = 0.5
 _MAX_BACKOFF_S: Final = 30.0
 
 _ResultT = TypeVar("_ResultT")
+
+
+class _Answer:
+    """What a caller waits for: an erasure that answers have no rows of, or that fails."""
+
+    def __init__(self, erasure: Erasure) -> None:
+        self.erasure = erasure
+        self._clean = asyncio.Event()
+        self._settled = asyncio.Event()
+
+    def note_clean(self, erasure: Erasure) -> None:
+        """Note that no answer has the rows."""
+        self.erasure = erasure
+        self._clean.set()
+        self._settled.set()
+
+    def note_failure(self, erasure: Erasure) -> None:
+        """Note that a step failed; nobody knows how long that lasts."""
+        if not self._clean.is_set():
+            self.erasure = erasure
+            self._settled.set()
+
+    async def wait(self, failing_timeout_s: float) -> Erasure:
+        """Return the erasure when answers are clean, or soon after a failure."""
+        for event, timeout_s in (
+            (self._settled, ANSWER_TIMEOUT_S),
+            (self._clean, failing_timeout_s),
+        ):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await event.wait()
+        return self.erasure
 
 
 class EngineErasures(Generic[LeftoversT]):
@@ -50,6 +86,7 @@ class EngineErasures(Generic[LeftoversT]):
         log: Logger,
         files_poll_s: float = _FILES_POLL_S,
         follow_s: float | None = FOLLOW_S,
+        failing_answer_s: float = FAILING_ANSWER_TIMEOUT_S,
     ) -> None:
         self._steps = steps
         self._machines = machines
@@ -60,12 +97,13 @@ class EngineErasures(Generic[LeftoversT]):
         self._forget_results = forget_results
         self._log = log
         self._files_poll_s = files_poll_s
+        self._failing_answer_s = failing_answer_s
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="erase")
         self._store_lock = asyncio.Lock()  # steps use the connections of one thread at a time
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def begin(self, request: ErasureRequest) -> Erasure:
-        """Begin an erasure; return when no answer has its rows, or after a time limit.
+        """Begin an erasure; return when no answer has its rows, or soon after a step has failed.
 
         A dry run begins nothing. Raises `StoreUnavailable`: nothing has begun then. Once it is
         noted it has begun: a deletion that fails is begun again, as at a start.
@@ -76,13 +114,12 @@ class EngineErasures(Generic[LeftoversT]):
         erasure, is_deleting = await self._begin(
             partial(self._note_and_delete, request), request.website_id
         )
-        clean: asyncio.Future[Erasure] = asyncio.get_running_loop().create_future()
-        self._start(self._complete(erasure, has_begun=is_deleting, clean=clean))
+        answer = _Answer(erasure)
+        if not is_deleting:
+            answer.note_failure(erasure)
+        self._start(self._complete(erasure, has_begun=is_deleting, answer=answer))
         self._log.info("erasure_begun", erasure=erasure.id, website=erasure.website_id)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(ANSWER_TIMEOUT_S):
-                return await asyncio.shield(clean)
-        return erasure
+        return await answer.wait(self._failing_answer_s)
 
     def _note_and_delete(
         self, request: ErasureRequest, log_ends: Mapping[str, LogOffset]
@@ -157,32 +194,40 @@ class EngineErasures(Generic[LeftoversT]):
         task.add_done_callback(self._tasks.discard)
 
     async def _complete(
-        self,
-        erasure: Erasure,
-        *,
-        has_begun: bool,
-        clean: asyncio.Future[Erasure] | None = None,
+        self, erasure: Erasure, *, has_begun: bool, answer: _Answer | None = None
     ) -> None:
-        """Take the steps until the erasure is done; after a failure again from the first."""
+        """Take the steps until the erasure is done; one that fails is taken again.
+
+        Only a deletion that was lost is begun again: each one rewrites parts, while this machine
+        loads nothing.
+        """
+        answer = answer or _Answer(erasure)
+        steps = (
+            self._begin_again,
+            partial(self._until_clean, answer=answer),
+            self._until_files_clean,
+            self._forget_identifier,
+            self._until_others_done,
+            self._finish,
+        )
+        position = 1 if has_begun else 0
         backoff_s = _INITIAL_BACKOFF_S
-        while not erasure.is_done:
+        while position < len(steps):
             try:
-                if not has_begun:
-                    step = partial(self._steps.resume, erasure)
-                    erasure = await self._begin(step, erasure.website_id)
-                    has_begun = True
-                erasure = await self._until_clean(erasure)
-                if clean is not None and not clean.done():
-                    clean.set_result(erasure)
-                erasure = await self._until_done(erasure)
+                erasure = await steps[position](erasure)
+                position += 1
             except Exception as error:  # noqa: BLE001 - no error may end an erasure
-                has_begun = False
+                position = 0 if isinstance(error, DeletionLost) else position
                 erasure = await self._on_thread(partial(self._note_failure, erasure, error))
+                answer.note_failure(erasure)
                 await asyncio.sleep(backoff_s)
                 backoff_s = min(backoff_s * 2, _MAX_BACKOFF_S)
         self._log.info("erasure_done", erasure=erasure.id)
 
-    async def _until_clean(self, erasure: Erasure) -> Erasure:
+    async def _begin_again(self, erasure: Erasure) -> Erasure:
+        return await self._begin(partial(self._steps.resume, erasure), erasure.website_id)
+
+    async def _until_clean(self, erasure: Erasure, *, answer: _Answer) -> Erasure:
         await self._until_deleted(erasure)
         # A result that was computed meanwhile may have some of the rows.
         await self._load_loop.run_exclusive(lambda: self._forget_results(erasure.website_id))
@@ -191,28 +236,36 @@ class EngineErasures(Generic[LeftoversT]):
             partial(self._machines.are_answers_clean, erasure)
         ):
             await asyncio.sleep(_OTHERS_POLL_S)
-        return await self._on_thread(partial(self._steps.note_clean, erasure))
+        clean = await self._on_thread(partial(self._steps.note_clean, erasure))
+        answer.note_clean(clean)
+        return clean
 
     async def _until_deleted(self, erasure: Erasure) -> None:
         while await self._on_thread(partial(self._steps.is_deleting, erasure)):  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)  # no store notifies anybody
 
-    async def _until_done(self, erasure: Erasure) -> Erasure:
+    async def _until_files_clean(self, erasure: Erasure) -> Erasure:
         left = await self._on_thread(partial(self._steps.clean_files, erasure))
         while await self._on_thread(partial(self._steps.are_files_left, left)):  # noqa: ASYNC110
             await asyncio.sleep(self._files_poll_s)
         await self._on_thread(partial(self._machines.note_files_clean, erasure))
-        erasure = await self._until_others_done(erasure)
-        return await self._on_thread(partial(self._steps.finish, erasure))
+        return erasure
+
+    async def _forget_identifier(self, erasure: Erasure) -> Erasure:
+        """Forget it where other machines have not finished: that may take days."""
+        if await self._on_thread(partial(self._machines.are_files_clean, erasure)):
+            return erasure
+        return await self._on_thread(partial(self._steps.forget_identifier, erasure))
 
     async def _until_others_done(self, erasure: Erasure) -> Erasure:
         while not await self._on_thread(partial(self._machines.are_files_clean, erasure)):
-            if erasure.plan is not None:
-                erasure = await self._on_thread(partial(self._steps.forget_identifier, erasure))
             reason = await self._on_thread(partial(self._machines.describe_absent, erasure))
             erasure = await self._on_thread(partial(self._steps.note_failure, erasure, reason))
             await asyncio.sleep(self._files_poll_s)
         return await self._on_thread(partial(self._machines.with_all_parts, erasure))
+
+    async def _finish(self, erasure: Erasure) -> Erasure:
+        return await self._on_thread(partial(self._steps.finish, erasure))
 
     def _note_failure(self, erasure: Erasure, error: Exception) -> Erasure:
         known = isinstance(error, StoreUnavailable | OperatorError)

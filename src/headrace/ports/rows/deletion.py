@@ -4,7 +4,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from headrace.base.errors import StoreUnavailable
 from headrace.model.catalog import Table
+
+
+class DeletionLost(StoreUnavailable):
+    """A deletion was lost before its rows were gone: begin it again."""
 
 
 class DeletionState(Struct, frozen=True):
@@ -54,9 +59,9 @@ class RowDeleter(Protocol):
         ...
 
     def lost_deletions(self) -> int:
-        """Return how many deletions of any table this process has lost, before `state` shows it.
+        """Return how often this process may have lost deletions of any table.
 
-        Their rows stay until they are begun once more. A caller that waits for one compares the
+        A loss counts before `state` shows it. Their rows stay until they are begun once more. A caller that waits for one compares the
         numbers before it and after `state`.
         """
         ...

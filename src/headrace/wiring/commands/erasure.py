@@ -77,11 +77,14 @@ async def _erase(
     try:
         async with connect_engine(settings, runtime) as engine:
             erasure = await EngineErasureClient(engine).begin(request)
-            if waits and not request.dry_run:
-                erasures = erasures_of(settings)
-                erasure = await _until_done(erasures, erasure, show)
-                if runtime.is_own:
-                    await _until_none_is_left(erasures)
+            if request.dry_run:
+                return erasure
+            erasures = erasures_of(settings)
+            if not waits:
+                return await _until(_is_clean, erasures, erasure, show)
+            erasure = await _until(_is_done, erasures, erasure, show)
+            if runtime.is_own:
+                await _until_none_is_left(erasures)
             return erasure
     except OperatorError:
         raise
@@ -89,8 +92,21 @@ async def _erase(
         raise OperatorError(f"cannot erase: {error}") from error
 
 
-async def _until_done(erasures: FileErasures, erasure: Erasure, show: ShowErasure) -> Erasure:
-    while not erasure.is_done:
+def _is_clean(erasure: Erasure) -> bool:
+    return bool(erasure.answers_clean_ms)
+
+
+def _is_done(erasure: Erasure) -> bool:
+    return erasure.is_done
+
+
+async def _until(
+    condition: Callable[[Erasure], bool],
+    erasures: FileErasures,
+    erasure: Erasure,
+    show: ShowErasure,
+) -> Erasure:
+    while not condition(erasure):
         show(erasure)
         await asyncio.sleep(_POLL_S)
         current = await asyncio.to_thread(erasures.get, erasure.id)

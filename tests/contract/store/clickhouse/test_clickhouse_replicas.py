@@ -53,6 +53,14 @@ def rows_on(server: ClickHouseServer, tables: ClickHouseTables) -> tuple[int, in
     return int(rows), int(distinct)
 
 
+def remaining_rows(
+    servers: ReplicatedServers, tables: ClickHouseTables, away: ClickHouseServer
+) -> int:
+    """Return the rows of all shards, each of its first replica that is not away."""
+    first = [next(one for one in shard if one is not away) for shard in servers.shards]
+    return sum(rows_on(server, tables)[0] for server in first)
+
+
 def wait_for_rows(servers: ReplicatedServers, tables: ClickHouseTables, count: int) -> None:
     """Wait until the replicas of each shard have the same rows, `count` in all, each once."""
 
@@ -145,14 +153,16 @@ def test_rows_are_deleted_without_a_replica_which_deletes_them_when_it_is_back(
     replicated_servers: ReplicatedServers, tables: ClickHouseTables
 ) -> None:
     insert_when_possible(tables.writer, {str(number): stream(number * 10) for number in range(6)})
+    wait_for_rows(replicated_servers, tables, 60)
     (away, remaining), _ = replicated_servers.shards
     deleter = ClickHouseRowDeleter(tables.address)
     away.kill()
     try:
         wait_for_end_of_session(remaining, tables)
         deleter.begin(EVENTS, f"id < unhex('{30:032x}')")
-        with pytest.raises(StoreUnavailable):
-            deleter.state(EVENTS)
+        with pytest.raises(StoreUnavailable, match="server of the ClickHouse cluster does not"):
+            wait_until(lambda: not deleter.state(EVENTS).parts_left, "all have deleted the rows")
+        assert remaining_rows(replicated_servers, tables, away) == 30
     finally:
         away.start()
     wait_for_rows(replicated_servers, tables, 30)

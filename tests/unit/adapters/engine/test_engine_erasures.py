@@ -14,6 +14,7 @@ from headrace.erasure.machines import OneMachine
 from headrace.model.erasure import ErasureRequest, Selector, SelectorKind
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.event_log import LogOffset
+from headrace.ports.rows.deletion import DeletionLost
 from headrace.ports.rows.erasure import Erasure, ErasurePlan
 
 pytestmark = pytest.mark.asyncio
@@ -73,6 +74,8 @@ class Steps:
 
     def is_deleting(self, erasure: Erasure) -> bool:
         assert erasure.plan == PLAN
+        if self.failures.get("is deleting"):
+            raise self.failures["is deleting"].pop()
         self._polls = (self._polls + 1) % 3
         if not self._polls:
             self.taken.append("deleted")
@@ -149,7 +152,7 @@ class OtherMachine(OneMachine):
     def are_files_clean(self, erasure: Erasure) -> bool:
         del erasure
         self._polls += 1
-        return self._polls > 5
+        return self._polls > 6
 
     def describe_absent(self, erasure: Erasure) -> str:
         assert erasure.plan is None
@@ -160,12 +163,17 @@ class OtherMachine(OneMachine):
 
 
 def erasures_of(
-    steps: Steps, machines: OneMachine | None = None, *, follow_s: float | None = None
+    steps: Steps,
+    machines: OneMachine | None = None,
+    *,
+    follow_s: float | None = None,
+    failing_answer_s: float = 30,
 ) -> EngineErasures[None]:
     return EngineErasures(
         steps,
         machines=machines or OneMachine(),
         follow_s=follow_s,
+        failing_answer_s=failing_answer_s,
         exclude_imports=nullcontext,
         load_loop=Loads(),  # type: ignore[arg-type]  # the part of it that erasures use
         blocking_requeue=nullcontext,
@@ -193,15 +201,46 @@ async def test_an_erasure_is_returned_when_answers_are_clean_and_goes_on_to_the_
     assert steps.taken == ["begin", "delete", *REST, "close"]
 
 
-async def test_a_failed_step_is_noted_and_all_are_taken_again() -> None:
+@pytest.mark.parametrize(
+    ("step", "before", "after"),
+    [
+        ("is deleting", [], REST),
+        ("note clean", REST[:3], REST),
+        ("clean files", REST[:4], REST[3:]),
+        ("finish", REST, REST[4:]),
+    ],
+)
+async def test_a_failed_step_is_noted_and_taken_again_without_another_deletion(
+    step: str, before: list[str], after: list[str]
+) -> None:
     steps = Steps()
-    steps.failures["clean files"] = [StoreUnavailable("the disk is full")]
+    steps.failures[step] = [StoreUnavailable("away")]
     erasures = erasures_of(steps)
     await erasures.begin(REQUEST)
     await until_finished(steps)
     await erasures.close()
-    failed = ["begin", "delete", *REST[:-1], "the disk is full"]
-    assert steps.taken == [*failed, "resume", *REST, "close"]
+    assert steps.taken == ["begin", "delete", *before, "away", *after, "close"]
+
+
+async def test_a_lost_deletion_is_begun_again() -> None:
+    steps = Steps()
+    steps.failures["is deleting"] = [DeletionLost("lost")]
+    erasures = erasures_of(steps)
+    await erasures.begin(REQUEST)
+    await until_finished(steps)
+    await erasures.close()
+    assert steps.taken == ["begin", "delete", "lost", "resume", *REST, "close"]
+
+
+async def test_an_erasure_that_fails_is_returned_soon_and_goes_on() -> None:
+    steps = Steps()
+    steps.failures["is deleting"] = [StoreUnavailable("a replica is away")]
+    erasures = erasures_of(steps, failing_answer_s=0)
+    erasure = await erasures.begin(REQUEST)
+    assert (erasure.answers_clean_ms, erasure.last_error) == (0, "a replica is away")
+    await until_finished(steps)
+    await erasures.close()
+    assert steps.taken == ["begin", "delete", "a replica is away", *REST, "close"]
 
 
 async def test_nothing_begins_where_the_first_step_fails() -> None:

@@ -39,8 +39,8 @@ class EngineErasureClient:
     async def begin(self, request: ErasureRequest) -> Erasure:
         """Begin an erasure; return when no answer has its rows any more.
 
-        If that takes many minutes, returns an erasure that does not say so yet. Raises
-        `StoreUnavailable`.
+        If that takes many minutes, or fails at first, returns an erasure that does not say so yet.
+        Raises `StoreUnavailable`.
         """
         reply = await self._connections.send_request(
             EraseRows(request), ErasureBegun, timeout_s=_ERASE_TIMEOUT_S

@@ -1,11 +1,12 @@
 """Deletes rows on ClickHouse servers, of every shard.
 
 Without Keeper each host deletes its own rows; with it one statement is for all nodes. A replica
-that is away deletes them when it is back: the deletion is in Keeper.
+that is away deletes them when it is back: the deletion is in Keeper. A host without Keeper writes a
+deletion to a file that a power cut may take.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -15,6 +16,7 @@ from headrace.adapters.store.clickhouse.connection import (
     SyncClientPool,
     query_rows,
 )
+from headrace.adapters.store.clickhouse.insertion import HUNG_HOST_SETTINGS
 from headrace.adapters.store.clickhouse.layout import local_target, system_table
 from headrace.adapters.store.dialect.failures import raising_store_unavailable
 from headrace.adapters.store.dialect.parameters import encode_parameters
@@ -25,6 +27,7 @@ from headrace.adapters.store.dialect.row_deletion import (
     select_table_size,
 )
 from headrace.adapters.store.dialect.statements import render
+from headrace.base.errors import StoreUnavailable
 from headrace.model.catalog import Table
 from headrace.ports.rows.deletion import DeletionState, TableSize
 
@@ -38,6 +41,9 @@ _ALL_NODES_SETTINGS: Final[Mapping[str, int | str]] = {
 seconds: this machine loads nothing and answers no query meanwhile.
 """
 
+_RUNNING_REPLICAS: Final[Mapping[str, Any]] = {**HUNG_HOST_SETTINGS, "skip_unavailable_shards": 1}
+_ALL_SERVERS: Final[Mapping[str, Any]] = {**HUNG_HOST_SETTINGS, "skip_unavailable_shards": 0}
+
 _ResultT = TypeVar("_ResultT")
 
 
@@ -46,6 +52,7 @@ class ClickHouseRowDeleter:
 
     def __init__(self, address: ClickHouseAddress) -> None:
         self._address = address
+        self._hosts_lost = 0
         self._pool = SyncClientPool(address, read_timeout_s=_READ_TIMEOUT_S)
 
     def begin(self, table: Table, condition: str) -> None:
@@ -63,14 +70,20 @@ class ClickHouseRowDeleter:
         self._on_all_shards(run)
 
     def state(self, table: Table) -> DeletionState:
-        """Return how far the deletions of a table are, on all shards together."""
+        """Return how far the deletions of a table are, on all shards together.
+
+        While a replica is away, that is how far the others are until they have finished, and then
+        it raises `StoreUnavailable`.
+        """
         names = encode_parameters({"database": self._address.local_database, "table": table.name})
         mutations = select_mutations(system_table(self._address, "mutations"))
         parts = count_replaced_parts(system_table(self._address, "parts"))
 
         def read(client: SyncClient) -> DeletionState:
-            ((parts_left, failing),) = query_rows(client, mutations, names)
-            ((replaced,),) = query_rows(client, parts, names)
+            ((parts_left, failing),) = query_rows(client, mutations, names, _RUNNING_REPLICAS)
+            if not parts_left:
+                ((parts_left, failing),) = query_rows(client, mutations, names, _ALL_SERVERS)
+            ((replaced,),) = query_rows(client, parts, names, _RUNNING_REPLICAS)
             return DeletionState(int(parts_left), bool(failing), int(replaced))
 
         states = self._on_all_shards(read)
@@ -81,8 +94,8 @@ class ClickHouseRowDeleter:
         )
 
     def lost_deletions(self) -> int:
-        """Return 0: a server that cannot write a deletion refuses it."""
-        return 0
+        """Return how often a host without Keeper did not respond; see the module docstring."""
+        return self._hosts_lost
 
     def size(self, table: Table) -> TableSize:
         """Return the size of a table on all shards together."""
@@ -103,7 +116,11 @@ class ClickHouseRowDeleter:
     def _on_all_shards(self, work: Callable[[SyncClient], _ResultT]) -> list[_ResultT]:
         """Run `work` on each host that has rows of its own, or on any of equal ones."""
         address = self._address
-        with raising_store_unavailable():
-            if address.cluster and not address.is_replicated:
-                return [self._pool.run_on(host, work) for host in address.hosts]
-            return [self._pool.run_on_any(work)]
+        try:
+            with raising_store_unavailable():
+                if address.cluster and not address.is_replicated:
+                    return [self._pool.run_on(host, work) for host in address.hosts]
+                return [self._pool.run_on_any(work)]
+        except StoreUnavailable:
+            self._hosts_lost += 0 if address.is_replicated else 1
+            raise

@@ -1,12 +1,21 @@
 """The one mapping from what chDB and ClickHouse servers fail with to the errors of the ports."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from typing import Final
 
 from headrace.adapters.store.dialect.errors import REJECTED_CODES, ClickHouseError
 from headrace.base.errors import StoreUnavailable
 from headrace.base.logs import Logger
 from headrace.ports.store import BatchRejected, SelectFailed
+
+_SERVER_AWAY: Final = "a server of the ClickHouse cluster does not respond"
+_OPERATOR_SENTENCES: Final[Mapping[int, str]] = {
+    209: _SERVER_AWAY,  # SOCKET_TIMEOUT
+    210: _SERVER_AWAY,  # NETWORK_ERROR
+    279: _SERVER_AWAY,  # ALL_CONNECTION_TRIES_FAILED
+}
+"""What an operator has to know of failures of another server than the one that was asked."""
 
 
 @contextmanager
@@ -19,10 +28,17 @@ def raising_store_unavailable(what: str = "") -> Generator[None]:
     try:
         yield
     except ClickHouseError as failure:
-        raise StoreUnavailable(f"{what}: {failure}" if what else str(failure)) from failure
+        reason = _describe(failure)
+        raise StoreUnavailable(f"{what}: {reason}" if what else reason) from failure
     except OSError as error:
         reason = error.strerror or str(error)
         raise StoreUnavailable(f"{what}: {reason}" if what else reason) from error
+
+
+def _describe(failure: ClickHouseError) -> str:
+    if failure.code in _OPERATOR_SENTENCES:
+        return f"{_OPERATOR_SENTENCES[failure.code]} ({failure.name})"
+    return str(failure)
 
 
 def insert_error(failure: ClickHouseError) -> BatchRejected | StoreUnavailable:

@@ -37,7 +37,10 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         " have a value: exactly one of `anonymousId`, `sessionId`, `profileId`, `eventId` and"
         " `property`. `withVisitors` also erases the rows of all anonymous ids that the rows of a"
         " profile have. The response is 202 with the receipt when no answer has the rows any more;"
-        " files are cleaned within ten minutes, then the state is `done`. With `dryRun` it is 200"
+        " files are cleaned within ten minutes, then the state is `done`. Where a step fails, such"
+        " as while a replica of ClickHouse is away, the response comes a few seconds later:"
+        " `answersClean` is null, `lastError` has the reason, and the erasure goes on by itself."
+        " With `dryRun` it is 200"
         " with the number of rows. Events that arrive later are stored. The key needs the scope"
         " `manage:data`. GET with the same parameter lists the receipts, newest first.",
         ErasureResponse,

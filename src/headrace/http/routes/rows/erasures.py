@@ -36,7 +36,10 @@ class ErasureBeginner(Protocol):
     """Begins erasures: `EngineErasureClient`."""
 
     async def begin(self, request: ErasureRequest) -> Erasure:
-        """Begin an erasure; return when no answer has its rows. Raises `StoreUnavailable`."""
+        """Begin an erasure; return when no answer has its rows, or soon after a step has failed.
+
+        Raises `StoreUnavailable`: nothing has begun then.
+        """
         ...
 
 
