@@ -18,7 +18,10 @@ ESCAPED = "and a password has %3A for a colon, %2F for a slash, %3F for a questi
             ),
         ),
         (
-            "clickhouses://u%40x:p%3A%2F@a.example:9443,b.example,[::1]:1/events?ca=/etc/ca.pem",
+            (
+                "clickhouses://u%40x:p%3A%2F@a.example:9443,b.example,[::1]:1/events"
+                "?ca=/etc/ca.pem&cluster=main"
+            ),
             ClickHouseAddress(
                 hosts=(Host("a.example", 9443), Host("b.example", 8443), Host("::1", 1)),
                 user="u@x",
@@ -26,6 +29,8 @@ ESCAPED = "and a password has %3A for a colon, %2F for a slash, %3F for a questi
                 database="events",
                 is_secure=True,
                 ca_file="/etc/ca.pem",
+                cluster="main",
+                is_replicated=True,
             ),
         ),
         (
@@ -99,6 +104,10 @@ def test_only_a_cluster_has_a_separate_local_database() -> None:
             "the options replicated and quorum need the option cluster",
         ),
         (
+            "clickhouse://u:secret@a,b/m",
+            "several hosts need the option cluster, which says what they share",
+        ),
+        (
             "clickhouse://u:secret@h/m?cluster=c&replicated=0&quorum=2",
             "the options replicated=0 and quorum contradict each other",
         ),
@@ -114,6 +123,7 @@ def test_only_a_cluster_has_a_separate_local_database() -> None:
         "secure",
         "quorum",
         "alone",
+        "several hosts",
         "contradiction",
     ],
 )

@@ -1,6 +1,7 @@
 """The URL of a ClickHouse store: its hosts, user, database and the layout of its tables.
 
-    clickhouse://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?OPTION=VALUE&…
+    clickhouse://USER:PASSWORD@HOST:PORT/DATABASE?OPTION=VALUE&…
+    clickhouse://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?cluster=NAME&…
 
 `clickhouses://` encrypts. The ports are those of ClickHouse's HTTP interface.
 """
@@ -98,10 +99,13 @@ def _parse(url: str) -> ClickHouseAddress:
     if not cluster and ("replicated" in options or "quorum" in options):
         raise ValueError("the options replicated and quorum need the option cluster")
     is_replicated = bool(cluster) and _parse_boolean(options, "replicated", default=True)
+    parsed_hosts = _parse_hosts(hosts, _PORTS[is_secure])
+    if len(parsed_hosts) > 1 and not cluster:  # each server would have some of the rows
+        raise ValueError("several hosts need the option cluster, which says what they share")
     if int(quorum) > 1 and not is_replicated:
         raise ValueError("the options replicated=0 and quorum contradict each other")
     return ClickHouseAddress(
-        hosts=_parse_hosts(hosts, _PORTS[is_secure]),
+        hosts=parsed_hosts,
         user=unquote(user) or _DEFAULT_USER,
         password=unquote(password),
         database=_check_name(unquote(parts.path.strip("/")) or _DEFAULT_DATABASE, "database"),
