@@ -9,12 +9,14 @@ from testing.chdb import chdb_engine, chdb_store, chdb_store_of_module
 from testing.distribution import ServersScheduling, in_order
 from testing.examples import register_profiles
 from testing.servers.clickhouse import clickhouse_servers, dedicated_shards
+from testing.servers.encryption import certificate
 from testing.servers.replicas import replicated_servers
 from testing.servers.shared_state import postgresql, valkey_server
 from testing.servers.tables_pool import replicated_tables, server_tables, sharded_tables
 from testing.tables import tables, tables_of_module
 
 __all__ = [
+    "certificate",
     "chdb_engine",
     "chdb_store",
     "chdb_store_of_module",

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from headrace.adapters.valkey.address import parse_valkey_address
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, environment_name
 
@@ -75,8 +76,20 @@ def require_client(module: str, *, needed_by: str) -> None:
 
 def check_shared_urls(settings: Settings) -> None:
     """Read the URLs of what machines share beside the store. Raises as `read_server_url`."""
-    for setting in ("database_url", "valkey_url"):
-        read_server_url(settings, setting)
+    read_server_url(settings, "database_url")
+    if url := read_server_url(settings, "valkey_url"):
+        for file in parse_valkey_address(url).files:
+            check_readable(file, named_by=environment_name("valkey_url"))
+
+
+def check_readable(file: str, *, named_by: str) -> None:
+    """Raise `OperatorError` for a file of a URL that cannot be read, such as a certificate."""
+    try:
+        Path(file).open("rb").close()
+    except OSError as error:
+        raise OperatorError(
+            f"cannot read {file}, which {named_by} names: {error.strerror}"
+        ) from error
 
 
 def _read_secret(settings: Settings, name: str) -> str:

@@ -2,9 +2,9 @@
 
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress, parse_address
 from headrace.base.errors import OperatorError
-from headrace.base.settings import Settings
+from headrace.base.settings import Settings, environment_name
 from headrace.ports.store import CHDB_DIALECT, SERVER_DIALECT, Dialect
-from headrace.wiring.server_urls import read_server_url
+from headrace.wiring.server_urls import check_readable, read_server_url
 
 
 def clickhouse_address(settings: Settings) -> ClickHouseAddress | None:
@@ -30,6 +30,9 @@ def store_dialect(settings: Settings) -> Dialect:
 def check_store_settings(settings: Settings) -> None:
     """Check that both URLs are valid and name the same store. Raises `OperatorError`."""
     written, read = clickhouse_address(settings), clickhouse_reader_address(settings)
+    for address, setting in ((written, "clickhouse_url"), (read, "clickhouse_reader_url")):
+        if address is not None and address.ca_file:
+            check_readable(address.ca_file, named_by=environment_name(setting))
     if read is None:
         return
     if written is None:

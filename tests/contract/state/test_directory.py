@@ -719,3 +719,8 @@ def test_missing_driver_is_named_without_the_password() -> None:
     )
     assert message.startswith("the driver that the directory's URL asks for is not installed: ")
     assert "hush" not in message
+
+
+def test_no_password_of_the_url_is_in_its_name() -> None:
+    url = "postgresql://me:hush@localhost/db?password=hush&sslpassword=hush&sslmode=require"
+    assert open_database(url).label == "postgresql+psycopg://me:***@localhost/db?sslmode=require"

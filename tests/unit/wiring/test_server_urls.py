@@ -7,6 +7,7 @@ import pytest
 from headrace.base.errors import OperatorError
 from headrace.base.settings import load_settings
 from headrace.wiring.server_urls import read_server_url
+from headrace.wiring.store import check_configured_files
 
 CLICKHOUSE = "clickhouse://USER:PASSWORD@HOST:PORT/DATABASE (clickhouses://)"
 POSTGRESQL = "postgresql://USER:PASSWORD@HOST/NAME"
@@ -49,3 +50,32 @@ def test_url_of_another_server_is_refused(
 )
 def test_url_of_the_server_is_returned(setting: str, url: str) -> None:
     assert read_server_url(load_settings({setting: url}, {}), setting) == url
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"valkey_url": "valkeys://h?ssl_ca_certs={file}"}, "HEADRACE_VALKEY_URL"),
+        ({"clickhouse_url": "clickhouses://h/m?ca={file}"}, "HEADRACE_CLICKHOUSE_URL"),
+        (
+            {
+                "clickhouse_url": "clickhouses://h/m",
+                "clickhouse_reader_url": "clickhouses://h/m?ca={file}",
+            },
+            "HEADRACE_CLICKHOUSE_READER_URL",
+        ),
+    ],
+    ids=["valkey", "clickhouse", "reader"],
+)
+def test_a_certificate_file_that_cannot_be_read_is_named_at_the_start(
+    settings: dict[str, str], named: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "ca.pem"
+    given = {name: url.format(file=file) for name, url in settings.items()}
+    with pytest.raises(OperatorError) as refused:
+        check_configured_files(load_settings(given, {}))
+    assert (
+        str(refused.value) == f"cannot read {file}, which {named} names: No such file or directory"
+    )
+    file.touch()
+    check_configured_files(load_settings(given, {}))

@@ -188,7 +188,7 @@ def _open_postgresql(url: URL) -> DirectoryDatabase:
     )
     event.listen(engine, "begin", _begin_postgresql)
     return DirectoryDatabase(
-        label=url.render_as_string(hide_password=True),
+        label=_label(url),
         read_engine=engine.execution_options(
             isolation_level="REPEATABLE READ", **{_BEGIN_OPTION: _READ_TIMEOUT}
         ),
@@ -199,6 +199,12 @@ def _open_postgresql(url: URL) -> DirectoryDatabase:
         scrub=partial(_vacuum, engine.execution_options(isolation_level="AUTOCOMMIT")),
         change_marker=tuple[int, ...],
     )
+
+
+def _label(url: URL) -> str:
+    """Return a URL without its passwords, of which libpq's options may be some, too."""
+    secret = [name for name in url.query if "password" in name]
+    return url.difference_update_query(secret).render_as_string(hide_password=True)
 
 
 def _vacuum(engine: Engine, table: str) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NewType, Protocol, cast
-from urllib.parse import urlsplit
 
 from valkey import Valkey, ValkeyError
 from valkey import asyncio as valkey_asyncio
@@ -11,7 +10,8 @@ from valkey.backoff import NoBackoff
 from valkey.exceptions import ConnectionError as ConnectionLost
 from valkey.retry import Retry
 
-from headrace.base.errors import OperatorError, SharedStateUnavailable
+from headrace.adapters.valkey.address import parse_valkey_address
+from headrace.base.errors import SharedStateUnavailable
 
 PREFIX = "headrace:"
 """Of every key. Two services that share a server use two databases of it (`…/1`)."""
@@ -24,7 +24,6 @@ Argument = bytes | str | int | float
 Script = NewType("Script", str)
 """The text of a Lua script. The server runs it atomically."""
 
-_SCHEMES = {"valkey": "valkey", "valkeys": "valkeys", "redis": "valkey", "rediss": "valkeys"}
 TIMEOUT_S = 1.0
 """Of a connection and of a command, where a request waits: beyond it the server counts as away."""
 
@@ -48,33 +47,16 @@ class _AsyncLibraryClient(Protocol):
     def aclose(self, close_connection_pool: bool | None = None) -> Awaitable[None]: ...
 
 
-def normalize_url(url: str) -> str:
-    """Return the URL with the library's scheme. Raises `OperatorError` without quoting the URL."""
-    scheme, _, rest = url.partition("://")
-    if scheme not in _SCHEMES or not _has_host(url):
-        raise OperatorError(
-            "the shared server's URL must be valkey://HOST:PORT, valkeys://, redis:// or "
-            "rediss://; in a password write %40 for @, %23 for # and so on"
-        )
-    return f"{_SCHEMES[scheme]}://{rest}"
-
-
-def _has_host(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
 class ValkeyClient:
     """One connection for a blocking thread. Connects at the first command and after failures."""
 
     def __init__(self, url: str) -> None:
+        address = parse_valkey_address(url)
         self._client = cast(
             "_BlockingLibraryClient",
             Valkey.from_url(  # pyright: ignore[reportUnknownMemberType] - the library's own gap
-                normalize_url(url),
+                address.url,
+                **address.tls,
                 socket_timeout=_BATCH_TIMEOUT_S,
                 socket_connect_timeout=TIMEOUT_S,
                 retry=Retry(NoBackoff(), 1),
@@ -108,8 +90,10 @@ class AsyncValkeyClient:
     """Connections for one event loop, opened as they are needed."""
 
     def __init__(self, url: str, *, timeout_s: float = TIMEOUT_S) -> None:
+        address = parse_valkey_address(url)
         self.pool = valkey_asyncio.BlockingConnectionPool.from_url(  # pyright: ignore[reportUnknownMemberType] - the library's own gap
-            normalize_url(url),
+            address.url,
+            **address.tls,
             max_connections=_MAX_CONNECTIONS,
             timeout=timeout_s,
             socket_timeout=timeout_s,

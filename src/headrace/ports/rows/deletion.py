@@ -61,8 +61,8 @@ class RowDeleter(Protocol):
     def lost_deletions(self) -> int:
         """Return how often this process may have lost deletions of any table.
 
-        A loss counts before `state` shows it. Their rows stay until they are begun once more. A caller that waits for one compares the
-        numbers before it and after `state`.
+        A loss counts before `state` shows it. Its rows stay until the deletion is begun once more.
+        A caller that waits for one compares the numbers before it and after `state`.
         """
         ...
 

@@ -32,6 +32,9 @@ _CONNECTION_ERROR_NAMES: Final[Mapping[str, str]] = {
     "wrong version number": "NO_TLS",
     "record layer failure": "NO_TLS",
     "BadStatusLine": "NO_HTTP",
+    "Connection reset": "CONNECTION_RESET",
+    "Remote end closed": "CONNECTION_CLOSED",
+    "Server disconnected": "CONNECTION_CLOSED",
     "Read timed out": NO_RESPONSE_IN_TIME,
     "timed out": "TIMED_OUT",
 }
