@@ -21,7 +21,7 @@ const date = fc
   .map((day) => day.toISOString().slice(0, 10));
 const range = fc.oneof(
   fc.integer({ min: 1, max: dates.MAX_DAYS }).map((last) => ({ last })),
-  fc.constantFrom(DEFAULT_STATE.range, { last: 1, isFitted: true }),
+  fc.constantFrom(DEFAULT_STATE.range, { last: 1, isFitted: true }, { isAll: true }),
   fc.tuple(date, date).map((days) => ({ from: days.toSorted()[0], to: days.toSorted()[1] })),
 );
 const scalar = fc.oneof(text, fc.integer(), fc.boolean());
@@ -88,6 +88,15 @@ test("the last days end today, in the zone of the page", () => {
   const now = Date.parse("2026-03-01T03:30:00Z");
   assert.deepEqual(dates.boundsOf({ last: 2 }, "Asia/Tokyo", now), { startDate: "2026-02-28", endDate: "2026-03-01" });
   assert.deepEqual(dates.boundsOf({ last: 2 }, "America/New_York", now), { startDate: "2026-02-27", endDate: "2026-02-28" });
+});
+
+test("all days begin with the first row in the zone of the page, and are ten years at most", () => {
+  const now = Date.parse("2026-03-01T03:30:00Z");
+  const all = (/** @type {string} */ first, timezone = "UTC") => dates.boundsOf({ isAll: true }, timezone, now, first);
+  assert.deepEqual(all("2024-12-31T23:30:00.000Z"), { startDate: "2024-12-31", endDate: "2026-03-01" });
+  assert.deepEqual(all("2024-12-31T23:30:00.000Z", "Asia/Tokyo"), { startDate: "2025-01-01", endDate: "2026-03-01" });
+  assert.equal(dates.dayCount(all("2001-01-01T00:00:00.000Z")), dates.MAX_DAYS);
+  assert.deepEqual(["", "2026-03-01T12:00:00.000Z", "2026-03-02T03:00:00.000Z"].map((first) => all(first).startDate), ["2026-03-01", "2026-03-01", "2026-03-01"]);
 });
 
 test("a website opens with the days that it has, an older one with the default", () => {

@@ -13,7 +13,15 @@ export const session = signal(/** @type {Session | null | undefined} */ (undefin
 export const theme = signal(document.documentElement.dataset["theme"] ?? "auto");
 
 export const timezone = computed(() => page.value.timezone || localTimezone());
-export const bounds = computed(() => boundsOf(page.value.range, timezone.value));
+/** When the first rows of websites were, by `firstKey`; "" without one. What ends today and begins with them waits for it. */
+export const firstTimes = signal(/** @type {Record<string, string>} */ ({}));
+const TABLES = /** @type {Record<string, string>} */ ({ vitals: "performance", errors: "errors" });
+/** The table that a view is about. */
+export const table = computed(() => TABLES[page.value.view] ?? "events");
+export const firstKey = computed(() => `${page.value.website} ${table.value}`);
+export const bounds = computed(() => boundsOf(page.value.range, timezone.value, Date.now(), firstTimes.value[firstKey.value]));
+/** All days have none before them to be compared with. */
+export const compare = computed(() => ("isAll" in page.value.range && page.value.compare === "previous_period" ? "none" : page.value.compare));
 export const granularity = computed(() => page.value.granularity || suitableGranularity(bounds.value));
 export const website = computed(() => session.value?.websites.find(({ id }) => id === page.value.website) ?? null);
 

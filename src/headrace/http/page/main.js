@@ -1,12 +1,12 @@
 /** The page: who is signed in, and the view that the URL names. */
 
-import { amend, listen, page, session, viewUrl, website } from "./app_state.js";
+import { amend, firstKey, firstTimes, listen, page, session, viewUrl, website } from "./app_state.js";
 import { ApiError, whenSignedOut } from "./api/client.js";
 import { fetchSession } from "./api/session.js";
 import { forgetBreakdowns } from "./api/standard.js";
-import { forget } from "./controls/load.js";
-import { Empty, Failure } from "./controls/messages.js";
-import { settleZone } from "./controls/range_picker.js";
+import { forget, useLoad } from "./controls/load.js";
+import { Empty, Failure, Skeleton } from "./controls/messages.js";
+import { learnFirst, settleZone } from "./controls/range_picker.js";
 import { html } from "./html.js";
 import { useEffect, useState } from "./vendor/hooks.js";
 import { render } from "./vendor/preact.js";
@@ -15,16 +15,16 @@ import { Overview } from "./views/overview.js";
 import { Shell } from "./views/shell.js";
 import { SignIn } from "./views/sign_in.js";
 
-/** @typedef {{title: string, load: () => Promise<() => any>}} View */
+/** @typedef {{title: string, hasDays?: true, load: () => Promise<() => any>}} View  `hasDays`: it shows those of the range */
 
 /** Views but for the first are loaded when they are opened. @type {Record<string, View>} */
 const VIEWS = {
-  overview: { title: "Overview", load: async () => Overview },
+  overview: { title: "Overview", hasDays: true, load: async () => Overview },
   explore: { title: "Explore", load: async () => (await import("./views/explore/explore.js")).Explore },
-  vitals: { title: "Web vitals", load: async () => (await import("./views/vitals.js")).Vitals },
-  errors: { title: "Errors", load: async () => (await import("./views/errors.js")).Errors },
-  funnels: { title: "Funnels", load: async () => (await import("./views/funnels.js")).Funnels },
-  retention: { title: "Retention", load: async () => (await import("./views/retention.js")).Retention },
+  vitals: { title: "Web vitals", hasDays: true, load: async () => (await import("./views/vitals.js")).Vitals },
+  errors: { title: "Errors", hasDays: true, load: async () => (await import("./views/errors.js")).Errors },
+  funnels: { title: "Funnels", hasDays: true, load: async () => (await import("./views/funnels.js")).Funnels },
+  retention: { title: "Retention", hasDays: true, load: async () => (await import("./views/retention.js")).Retention },
   live: { title: "Live", load: async () => (await import("./views/live.js")).Live },
   admin: { title: "Administration", load: async () => (await import("./views/admin/admin.js")).Admin },
   setup: { title: "Setup", load: async () => (await import("./views/setup.js")).Setup },
@@ -79,6 +79,9 @@ function Opened({ name, entry }) {
   const [, setTurn] = useState(0);
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const Content = loaded.get(name);
+  // All days begin with the first row, and nothing can be asked of them before it is known.
+  const isWaiting = entry.hasDays && "isAll" in page.value.range && page.value.website !== "" && !(firstKey.value in firstTimes.value);
+  const first = useLoad(isWaiting ? `first of ${firstKey.value}` : "", learnFirst);
   useEffect(() => {
     if (Content) return;
     entry.load().then((component) => (loaded.set(name, component), setTurn(1)), setError);
@@ -86,6 +89,8 @@ function Opened({ name, entry }) {
   // A browser may keep that an import failed, and an updated service has other files: the page is loaded again.
   if (error != null) return html`<${Failure} error=${new ApiError("The service did not send this view", { status: 0, code: "NO_VIEW" })} onRetry=${() => location.reload()} />`;
   if (!page.value.website && name !== "admin") return html`<${NoWebsite} />`;
+  if (first.error != null) return html`<${Failure} error=${first.error} onRetry=${first.reload} />`;
+  if (isWaiting) return html`<section class="card"><${Skeleton} /></section>`;
   return Content ? html`<${Content} />` : null;
 }
 
@@ -102,6 +107,7 @@ whenSignedOut(() => {
 });
 session.subscribe((signedIn) => {
   if (signedIn) hasEnded.value = false;
+  firstTimes.value = {};
   forget(); // the next user may not see what the last one has seen
   forgetBreakdowns();
 });

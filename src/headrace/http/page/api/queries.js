@@ -17,10 +17,10 @@ export function custom(website, body, signal) {
   return call("POST", "/v1/query/custom", { parameters: { website_id: website }, body, signal });
 }
 
-/** When the first and the last event of a website were, "" without one. @param {string} website @param {AbortSignal} [signal] @returns {Promise<{first: string, last: string}>} */
-export async function eventSpan(website, signal) {
+/** When the first and the last row of a table of a website were, "" without one. @param {string} website @param {AbortSignal} [signal] @param {string} [table] @returns {Promise<{first: string, last: string}>} */
+export async function rowSpan(website, signal, table = "events") {
   const selects = [["earliest", "first"], ["latest", "last"]].map(([aggregate, alias]) => ({ field: "time", aggregate: String(aggregate), alias }));
-  const { data } = await custom(website, { query: { table: "events", selects }, lastDays: MAX_DAYS }, signal);
+  const { data } = await custom(website, { query: { table, selects }, lastDays: MAX_DAYS }, signal);
   return { first: data[0]?.["first"] ?? "", last: data[0]?.["last"] ?? "" };
 }
 

@@ -1,6 +1,6 @@
 /** Calendar days of a time zone, as `YYYY-MM-DD`, and ranges of them. Pure. */
 
-/** @typedef {{last: number, isDefault?: true, isFitted?: true} | {from: string, to: string}} Range  `isDefault`: nobody has chosen it; `isFitted`: the page has, for this website */
+/** @typedef {{last: number, isDefault?: true, isFitted?: true} | {from: string, to: string} | {isAll: true}} Range  `isDefault`: nobody has chosen it; `isFitted`: the page has, for this website; `isAll`: from the first row to today */
 /** @typedef {{startDate: string, endDate: string}} Bounds  Both ends are included. */
 /** @typedef {"hourly" | "daily" | "weekly" | "monthly"} Granularity */
 
@@ -49,11 +49,19 @@ export function openBucket(labels, granularity, timezone, now = Date.now()) {
   return labels.findLastIndex((label) => (shared ? label.slice(0, shared) === text.slice(0, shared) : label <= text && addDays(label, 7) > text.slice(0, 10)));
 }
 
-/** @param {Range} range @param {string} timezone @param {number} [now] @returns {Bounds} */
-export function boundsOf(range, timezone, now) {
+/** @param {Range} range @param {string} timezone @param {number} [now] @param {string} [first] the time of the first row, "" without one: all days begin with it @returns {Bounds} */
+export function boundsOf(range, timezone, now, first = "") {
   if ("from" in range) return { startDate: range.from, endDate: range.to };
   const endDate = todayIn(timezone, now);
+  if ("isAll" in range) return { startDate: firstDayUpTo(endDate, first && todayIn(timezone, Date.parse(first))), endDate };
   return { startDate: addDays(endDate, 1 - range.last), endDate };
+}
+
+/** The first of all days, of which a query takes ten years at most. @param {string} endDate @param {string} firstDay */
+function firstDayUpTo(endDate, firstDay) {
+  if (!firstDay || firstDay > endDate) return endDate;
+  const earliest = addDays(endDate, 1 - MAX_DAYS);
+  return firstDay > earliest ? firstDay : earliest;
 }
 
 /** The same number of days before or after. @param {Bounds} bounds @param {1 | -1} step */

@@ -76,7 +76,7 @@ export function formatUrl(state) {
     ["website_id", state.website],
     ["from", "from" in range ? range.from : ""],
     ["to", "to" in range ? range.to : ""],
-    ["last", "last" in range && !range.isDefault ? String(range.last) : ""],
+    ["last", "isAll" in range ? "all" : "last" in range && !range.isDefault ? String(range.last) : ""],
     ["fitted", "isFitted" in range ? "1" : ""],
     ["timezone", state.timezone],
     ["granularity", state.granularity],
@@ -116,6 +116,7 @@ function decoded(text) {
 /** @param {string} from @param {string} to @param {string} last @param {string} fitted @returns {Range} */
 function parseRange(from, to, last, fitted) {
   if (isDate(from) && isDate(to) && from <= to) return { from, to };
+  if (last === "all") return { isAll: true };
   const days = Number(last);
   const isDays = /^\d{1,4}$/.test(last) && days >= 1 && days <= MAX_DAYS;
   if (!isDays) return DEFAULT_STATE.range;

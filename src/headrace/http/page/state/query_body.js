@@ -93,6 +93,11 @@ export function outputName({ field, aggregate, alias }) {
   return alias ?? (field === "*" ? "count_all" : `${aggregate}_${field.replaceAll(".", "_")}`);
 }
 
+/** @param {CustomBody} body @param {{last: number} | {from: string, to: string}} range @returns {CustomBody} */
+export function withRange({ lastDays: _, startDate: __, endDate: ___, ...body }, range) {
+  return "last" in range ? { ...body, lastDays: range.last } : { ...body, startDate: range.from, endDate: range.to };
+}
+
 /** What the rows of an answer are keyed by, in order. @param {CustomBody} body */
 export function outputColumns({ query, granularity }) {
   return {

@@ -1,7 +1,7 @@
 /** The overview of a website: one request, beside the range before. */
 
-import { amend, bounds, granularity, navigate, page, timezone, urlWith, website } from "../app_state.js";
-import { eventSpan } from "../api/queries.js";
+import { amend, bounds, compare as compared, granularity, navigate, page, timezone, urlWith, website } from "../app_state.js";
+import { rowSpan } from "../api/queries.js";
 import { forgetBreakdowns, summary } from "../api/standard.js";
 import { ChartOrTable } from "../charts/chart_or_table.js";
 import { Breakdown } from "../controls/breakdown.js";
@@ -48,7 +48,8 @@ const CARDS = [
 ];
 
 export function Overview() {
-  const { website: id, compare, filters } = page.value;
+  const { website: id, filters } = page.value;
+  const compare = compared.value;
   const request = { website: id, bounds: bounds.value, timezone: timezone.value, granularity: granularity.value, compare, filters };
   const key = JSON.stringify(request);
   const { value: loaded, error, isLoading, reload } = useLoad(`overview ${key}`, (signal) => summary(request, signal));
@@ -82,7 +83,7 @@ export function Overview() {
  */
 function useFirstEvent(id, figures, isLoading) {
   const isQuiet = figures !== undefined && !isEmpty(figures.summary, page.value.filters) && mayBeginLater(figures);
-  const { value, error, isLoading: isUnknown } = useLoad(isQuiet ? `event span ${id}` : "", (signal) => eventSpan(id, signal));
+  const { value, error, isLoading: isUnknown } = useLoad(isQuiet ? `event span ${id}` : "", (signal) => rowSpan(id, signal));
   const isChanging = useRef(false);
   const first = isQuiet && !isUnknown && error == null ? (value?.first ?? "") : "";
   const { range } = page.value;
@@ -104,7 +105,7 @@ function dayOf(time) {
 /** Without an event in the range: how the first one gets there, or where the last ones are. @param {{onFirst: () => void}} props */
 function Nothing({ onFirst }) {
   const id = page.value.website;
-  const { value, error } = useLoad(`event span ${id}`, (signal) => eventSpan(id, signal));
+  const { value, error } = useLoad(`event span ${id}`, (signal) => rowSpan(id, signal));
   const [steps, setSteps] = useState(/** @type {{Steps: any} | null} */ (null));
   useEffect(() => {
     import("./setup.js").then(({ FirstSteps }) => setSteps({ Steps: FirstSteps }));

@@ -1,14 +1,16 @@
 /** A custom query as a sentence. Each word is a button; the JSON says the same. */
 
+import { page } from "../../app_state.js";
+import { rowSpan } from "../../api/queries.js";
 import { RangePanel, zones } from "../../controls/range_picker.js";
 import { AddFilter, FilterWords } from "../../controls/filter_words.js";
 import { SelectEditor, selectWords } from "../../controls/select_editor.js";
 import { Choice, Word } from "../../controls/word.js";
 import { html } from "../../html.js";
-import { boundsOf } from "../../state/dates.js";
+import { boundsOf, bucketCount, MAX_DAYS, suitableGranularity } from "../../state/dates.js";
 import { columnWords, filterSentence } from "../../state/filters.js";
 import { rangeName } from "../../state/format.js";
-import { outputColumns, withAt } from "../../state/query_body.js";
+import { outputColumns, withAt, withRange } from "../../state/query_body.js";
 import { corrected } from "../../state/refusals.js";
 import { useState } from "../../vendor/hooks.js";
 
@@ -58,7 +60,7 @@ export function Sentence(props) {
       options=${Object.entries(BUCKETS).map(([value, label]) => ({ value, label }))} onChoose=${(/** @type {string} */ bucket) => onChange(withBucket(body, bucket))} />
     <span>over</span>
     <${Word} title="Range of days" label=${rangeLabel(body)} ...${at("startDate")}>${(/** @type {() => void} */ close) => html`<${RangePanel}
-      range=${rangeOf(body)} bounds=${boundsOf(rangeOf(body), body.timezone ?? "UTC")} onChoose=${(/** @type {any} */ range) => (close(), onChange(withRange(body, range)))} />`}<//>
+      range=${rangeOf(body)} bounds=${boundsOf(rangeOf(body), body.timezone ?? "UTC")} onChoose=${async (/** @type {any} */ range) => (close(), onChange("isAll" in range ? await withAllDays(body) : withRange(body, range)))} />`}<//>
     <span>in</span>
     <${Choice} title="Time zone" value=${body.timezone ?? "UTC"} isSearchable=${true} ...${at("timezone")} options=${zones()} onChoose=${(/** @type {string} */ zone) => set(["timezone"], zone)} />
     <${More} ...${props} set=${set} at=${at} />
@@ -165,9 +167,17 @@ function rangeLabel(body) {
   return body.startDate && body.endDate ? rangeName({ startDate: body.startDate, endDate: body.endDate }) : "no days";
 }
 
-/** @param {CustomBody} body @param {import("../../state/dates.js").Range} range @returns {CustomBody} */
-function withRange({ lastDays: _, startDate: __, endDate: ___, ...body }, range) {
-  return "last" in range ? { ...body, lastDays: range.last } : { ...body, startDate: range.from, endDate: range.to };
+/** From the first row to today. Buckets that are more than the rows of the answer become longer. @param {CustomBody} body @returns {Promise<CustomBody>} */
+async function withAllDays(body) {
+  const { query, granularity, limit = 1000 } = body;
+  try {
+    const { first } = await rowSpan(page.value.website, undefined, /^(sessions|profiles)$/.test(query.table) ? "events" : query.table);
+    const bounds = boundsOf({ isAll: true }, body.timezone ?? "UTC", Date.now(), first);
+    const whole = withRange(body, { from: bounds.startDate, to: bounds.endDate });
+    return granularity && bucketCount(bounds, granularity) > limit ? { ...whole, granularity: suitableGranularity(bounds) } : whole;
+  } catch {
+    return withRange(body, { last: MAX_DAYS });
+  }
 }
 
 /** Without buckets there is nothing to fill and no group to follow. @param {CustomBody} body @param {string} bucket @returns {CustomBody} */
