@@ -274,6 +274,8 @@ test("a change has no meaning beside nothing", () => {
 test("a filter names countries, and says what is empty", () => {
   const words = (/** @type {import("../../../src/headrace/http/page/state/filters.js").FilterItem} */ item) => filters.filterSentence(item);
   assert.equal(words({ field: "country", operator: "in", value: ["DE", "US", ""] }), "Country is one of Germany, United States, (empty)");
+  assert.equal(words({ field: "city", operator: "not_in", value: ["Washington, D.C.", "Bonn"] }), "City is none of “Washington, D.C.”, Bonn");
+  assert.equal(words({ field: "city", operator: "eq", value: "Washington, D.C." }), "City is Washington, D.C.");
   assert.equal(words({ or: [{ field: "path", operator: "eq", value: "DE" }, { field: "country", operator: "is_set" }] }), "Page is DE or Country is set");
 });
 

@@ -4,8 +4,9 @@ import { page } from "../app_state.js";
 import { values } from "../api/queries.js";
 import { html } from "../html.js";
 import { columnWords, OPERATOR_WORDS } from "../state/filters.js";
-import { countryName } from "../state/format.js";
-import { useState } from "../vendor/hooks.js";
+import { countryName, valueName } from "../state/format.js";
+import { useEffect, useRef, useState } from "../vendor/hooks.js";
+import { Chips } from "./chips.js";
 import { useLoad } from "./load.js";
 import { OptionList } from "./option_list.js";
 
@@ -52,33 +53,60 @@ export function FilterEditor({ table, columns, filter, onDone, onRemove, onGroup
 
 /** @param {{table: string, field: string, type: string, operator: string, value: any, onDone: (value: any) => void}} props */
 function ValueEditor({ table, field, type, operator, value, onDone }) {
-  const [text, setText] = useState(Array.isArray(value) ? value.join(", ") : value == null ? "" : String(value));
+  const [text, setText] = useState(value == null ? "" : String([value].flat()[0]));
   if (operator.startsWith("is_")) return html`<button type="button" class="primary" onClick=${() => onDone(null)}>Apply</button>`;
   if (type === "boolean") {
     return html`<${OptionList} label="values" value=${String(value)} options=${[{ value: "true", label: "true" }, { value: "false", label: "false" }]}
       onChoose=${(/** @type {string} */ chosen) => onDone(chosen === "true")} />`;
   }
-  const isList = operator === "in" || operator === "not_in";
-  if (!isList && (operator === "eq" || operator === "ne") && type !== "number" && type !== "datetime") {
+  if (operator === "in" || operator === "not_in") {
+    return html`<${ValueSet} table=${table} field=${field} type=${type} value=${value} onDone=${onDone} />`;
+  }
+  if ((operator === "eq" || operator === "ne") && type !== "number" && type !== "datetime") {
     return html`<${ValueList} table=${table} field=${field} onChoose=${onDone} parse=${(/** @type {string} */ typed) => scalarOf(typed, type)} />`;
   }
-  const list = text.split(",").map((one) => scalarOf(one.trim(), type)).filter((one) => one !== "");
-  const parsed = isList ? list : scalarOf(text, type);
-  const isReady = isList ? list.length > 0 : parsed !== "" || type === "text";
+  const parsed = scalarOf(text, type);
+  const isReady = parsed !== "" || type === "text";
   return html`<form class="value-form" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), isReady && onDone(parsed))}>
-    <input aria-label="Value" value=${text} placeholder=${isList ? "Values, between commas" : type === "datetime" ? "2026-01-31 or 2026-01-31T12:00" : "Value"}
+    <input aria-label="Value" value=${text} placeholder=${type === "datetime" ? "2026-01-31 or 2026-01-31T12:00" : "Value"}
       onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
     <button type="submit" class="primary" disabled=${!isReady}>Apply</button></form>`;
 }
 
 /** The frequent values of a column, or any other. @param {{field: string, table: string, parse: (typed: string) => any, onChoose: (value: any) => void}} props */
 function ValueList({ field, table, parse, onChoose }) {
+  const { known, options, isLoading } = useValues(table, field);
+  return html`<${OptionList} label="values" isSearchable=${true} takesOther=${true} isLoading=${isLoading} options=${options}
+    onChoose=${(/** @type {string} */ text) => onChoose(known.has(text) ? known.get(text)?.value : parse(text))} />`;
+}
+
+/** Several values: each is chosen by itself, so that one with a comma is one. @param {{field: string, table: string, type: string, value: any, onDone: (value: any) => void}} props */
+function ValueSet({ field, table, type, value, onDone }) {
+  const [chosen, setChosen] = useState(() => [value ?? []].flat());
+  const root = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const { known, options, isLoading } = useValues(table, type === "datetime" ? "" : field);
+  const isNumeric = type === "number" || type === "datetime"; // without a comma, so several may be typed at once
+  const change = (/** @type {any[]} */ changed) => setChosen([...new Set(changed)]);
+  const first = useRef(chosen);
+  useEffect(() => {
+    if (chosen !== first.current) root.current?.querySelector("input")?.focus(); // for the next one
+  }, [chosen]);
+  const parse = (/** @type {string} */ text) => (isNumeric ? text.split(",").map((one) => one.trim()).filter(Boolean) : [text]).map((one) => scalarOf(one, type));
+  return html`<div class="value-form" ref=${root}>
+    ${chosen.length > 0 && html`<div class="chips"><${Chips} values=${chosen.map((one) => ({ value: JSON.stringify(one), label: valueName(field, one) }))}
+      onRemove=${(/** @type {string} */ text) => change(chosen.filter((one) => JSON.stringify(one) !== text))} /></div>`}
+    <${OptionList} key=${chosen.length} label="values" isSearchable=${true} takesOther=${true} isLoading=${isLoading} options=${options.filter((option) => !chosen.includes(known.get(option.value)?.value))}
+      onChoose=${(/** @type {string} */ text) => change([...chosen, ...(known.has(text) ? [known.get(text)?.value] : parse(text))])} />
+    <button type="button" class="primary" disabled=${chosen.length === 0} onClick=${() => onDone(chosen)}>Apply</button></div>`;
+}
+
+/** The frequent values of a column, by their text; none without a column. @param {string} table @param {string} field */
+function useValues(table, field) {
   const id = page.value.website;
-  const { value, isLoading, error } = useLoad(`values ${id} ${table} ${field}`, (signal) => values(id, { table, field, limit: 200 }, signal));
+  const { value, isLoading, error } = useLoad(field && `values ${id} ${table} ${field}`, (signal) => values(id, { table, field, limit: 200 }, signal));
   const known = new Map((value ?? []).map((one) => [String(one.value), one]));
   const options = [...known].map(([text, { count }]) => ({ value: text, label: field === "country" ? countryName(text) : text, hint: count.toLocaleString("en") }));
-  return html`<${OptionList} label="values" isSearchable=${true} takesOther=${true} isLoading=${isLoading && error == null} options=${options}
-    onChoose=${(/** @type {string} */ text) => onChoose(known.has(text) ? known.get(text)?.value : parse(text))} />`;
+  return { known, options, isLoading: isLoading && error == null };
 }
 
 /** @param {string} text @param {string} type @returns {string | number | boolean} */

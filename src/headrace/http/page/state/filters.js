@@ -77,9 +77,14 @@ export function toggled(items, item) {
 export function filterSentence(item) {
   if ("or" in item) return item.or.map(filterSentence).join(" or ");
   if ("and" in item) return item.and.map(filterSentence).join(" and ");
-  const value = [item.value].flat().map((one) => valueName(item.field, one)).join(", ");
+  const value = Array.isArray(item.value) ? item.value.map((one) => listed(valueName(item.field, one))).join(", ") : valueName(item.field, item.value);
   const words = OPERATOR_WORDS[item.operator] ?? item.operator;
   return `${columnWords(item.field)} ${words}${item.value == null ? "" : ` ${value}`}`;
+}
+
+/** A value among others, which a comma of its own would divide. @param {string} words */
+function listed(words) {
+  return words.includes(",") ? `“${words}”` : words;
 }
 
 /** @param {unknown} value @returns {value is FilterItem} */
