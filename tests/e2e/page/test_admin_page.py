@@ -10,7 +10,7 @@ import pytest
 from headrace.adapters.data_dir.paths import QUARANTINE
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.model.data_retention import DataRetention
-from headrace.model.tenancy import OrganizationId, Scope, WebsiteChange, WebsiteId
+from headrace.model.tenancy import ApiKey, OrganizationId, Scope, WebsiteChange, WebsiteId
 from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry
 from testing.browsers.marks import NEEDS_CHROMIUM
@@ -287,3 +287,86 @@ def test_an_operator_without_a_website_creates_the_first_one(
         page.settle()
         assert page.until("document.querySelector('.welcome h2').innerText") == "No events yet"
         assert page.problems() == []
+
+
+def key_of(page: Page, secret: str) -> ApiKey:
+    """Return the stored key of a secret."""
+    keys = page.service.directory.keys()
+    return next(key for key in keys if secret.startswith(key.prefix))
+
+
+def test_a_key_is_created_with_its_websites_and_its_home(page: Page) -> None:
+    shop = page.service.directory.create_website(name="Shop, main", domain="a.example").id
+    blog = page.service.directory.create_website(name="Blog", domain="b.example").id
+    page.open("admin/keys")
+    page.click("summary", "New key")
+    has_home = "document.querySelectorAll('.new [name=home]').length"
+    before = page.until(f"[{has_home}]")
+    page.click(".choices label", "track:events")
+    page.until(f"{has_home} === 1")
+    for name in ("Shop, main", "Blog"):
+        page.click(".new .chips button", "Add")
+        page.click(".new [role=option]", name)
+    page.until("document.querySelectorAll('.new .chip').length === 2")
+    offered = page.until("[...document.querySelector('.new [name=home]')].map((one) => one.text)")
+    page.write(".new [name=home]", blog)
+    page.click(".new button", "Create")
+    secret = page.until("document.querySelector('.secret pre')?.textContent")
+    row = page.until(
+        "[...document.querySelectorAll('tbody tr')].map((one) => one.cells)"
+        f".find(([cell]) => cell.innerText.startsWith({secret[:9]!r}))?.[2].innerText.split('\\n')"
+    )
+
+    assert before == [0]
+    assert sorted(offered) == ["Blog", "Shop, main", "none, or the only one that there is"]
+    assert row == ["Shop, main, Blog", "home: Blog"]
+    key = key_of(page, secret)
+    assert (set(key.website_ids), key.default_website_id) == ({shop, blog}, blog)
+    sent = page.service.post("/track", {"name": "of a key"}, headers={"x-api-key": secret})
+    assert sent.status_code == 200
+    assert page.service.counts(blog, "events", "event_name") == {"of a key": 1}
+    assert page.problems() == []
+
+
+def test_a_home_is_not_sent_for_a_key_that_may_not_send_events(page: Page) -> None:
+    page.open("admin/keys")
+    page.click("summary", "New key")
+    page.click(".choices label", "track:events")
+    page.until("document.querySelector('.new [name=home]') !== null")
+    page.write(".new [name=home]", page.website)
+    page.click(".choices label", "track:events")
+    page.click(".choices label", "read:data")
+    page.click(".new button", "Create")
+    secret = page.until("document.querySelector('.secret pre')?.textContent")
+
+    key = key_of(page, secret)
+    assert ({scope.value for scope in key.scopes}, key.default_website_id) == ({"read:data"}, None)
+    assert page.problems() == []
+
+
+def test_websites_and_keys_are_created_in_a_chosen_organization(page: Page) -> None:
+    other = page.service.organization("Daughter")
+    page.open("admin/websites")
+    page.click("summary", "New website")
+    page.write(".new input", "Of the daughter")
+    page.write(".new [name=organization]", other)
+    page.click(".new button", "Create")
+    page.until("document.querySelector('tbody').textContent.includes('Of the daughter')")
+    page.click("nav a", "Keys")
+    page.click("summary", "New key")
+    page.click(".choices label", "read:data")
+    page.write(".new [name=organization]", other)
+    page.click(".new .chips button", "Add")
+    offered = page.until(
+        "((all) => all.length && all.map((one) => one.innerText))"
+        "([...document.querySelectorAll('.new [role=option] span')])"
+    )
+
+    (website,) = [
+        website
+        for website in page.service.directory.websites()
+        if website.name == "Of the daughter"
+    ]
+    assert website.organization_id == other
+    assert offered == ["Of the daughter"]
+    assert page.problems() == []

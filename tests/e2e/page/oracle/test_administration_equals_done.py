@@ -274,7 +274,6 @@ def test_websites_show_the_website_after_its_change(done: Administered) -> None:
 
 
 def test_keys_show_their_scopes_websites_and_states(done: Administered) -> None:
-    website = done.known.page.website
     own, made, revoked, session = done.read("/v1/admin/keys")
 
     done.known.open("admin/keys")
@@ -283,13 +282,13 @@ def test_keys_show_their_scopes_websites_and_states(done: Administered) -> None:
     assert head == ["Key", "Scopes", "Websites", "State", "Actions"]
     assert (own["id"], made["id"]) == (done.key.id, done.made_key["id"])
     assert rows == [
-        [_key(own), "manage:config manage:data read:data", website, "active", "Revoke"],
-        [_key(made), "read:data track:events", website, _until(EXPIRES), "Revoke"],
-        [_key(revoked), "track:events", website, rows[2][3], ""],
+        [_key(own), "manage:config manage:data read:data", NAME, "active", "Revoke"],
+        [_key(made), "read:data track:events", NAME, _until(EXPIRES), "Revoke"],
+        [_key(revoked), "track:events", NAME, rows[2][3], ""],
         [
             f"{session['prefix']} … session {session['id']}",
             "manage:config manage:data read:data track:events",
-            website,
+            NAME,
             _until(session["expires"]),
             "Revoke",
         ],

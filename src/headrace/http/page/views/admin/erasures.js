@@ -2,6 +2,7 @@
 
 import { page, timezone } from "../../app_state.js";
 import { erase, erasures } from "../../api/admin.js";
+import { useDraft } from "../../controls/draft.js";
 import { useLoad } from "../../controls/load.js";
 import { Empty, explain, Failure, Skeleton } from "../../controls/messages.js";
 import { onceOnly } from "../../controls/once_only.js";
@@ -51,7 +52,9 @@ function Receipt({ receipt }) {
 
 /** @param {{website: string, onDone: () => void}} props */
 function Form({ website, onDone }) {
-  const [selection, setSelection] = useState(emptySelection());
+  const [selection, setSelection] = useDraft(`erasure ${website}`, emptySelection);
+  const shown = useRef(selection);
+  shown.current = selection;
   const [known, setCounted] = useState(/** @type {{selection: object, rows: number} | null} */ (null));
   const isBusy = useRef(false);
   const [doing, setDoing] = useState("");
@@ -68,7 +71,7 @@ function Form({ website, onDone }) {
         setCounted({ selection, rows: storedRows((await erase(website, { ...body, dryRun: true }))["rows"]) });
       } else {
         await erase(website, body);
-        setSelection((shown) => (shown === selection ? emptySelection() : shown));
+        if (shown.current === selection) setSelection(emptySelection());
         onDone();
       }
     } catch (refusal) {

@@ -10,10 +10,11 @@ import { Empty, explain, Failure, Skeleton } from "../../controls/messages.js";
 import { html } from "../../html.js";
 import { ago, datetime } from "../../state/format.js";
 import { useEffect, useRef, useState } from "../../vendor/hooks.js";
+import { ObjectForm } from "./object_form.js";
 
 /** @typedef {Record<string, any>} Row */
 /** @typedef {import("../../api/admin.js").Kind} Kind */
-/** @typedef {{name: string, label: string, isRequired?: boolean, isList?: boolean, type?: string, options?: string[], hint?: string}} Field */
+/** @typedef {import("./object_form.js").Field} Field */
 /** @typedef {{label: string, isDanger?: boolean, isOnPage?: boolean, confirm?: string, isOffered?: (row: Row) => boolean, run: (row: Row) => Promise<unknown>}} Action */
 
 const SCOPES = ["track:events", "read:data", "manage:data", "manage:config"];
@@ -23,11 +24,13 @@ const nameCell = (/** @type {Row} */ row) => html`<span class="line">${row["name
 const keyCell = (/** @type {Row} */ row) => html`<span class="line"><span class="mono">${row["prefix"]}…</span> ${row["kind"] !== "key" && html`<span class="faint">${row["kind"]}</span>`}</span><small class="line faint mono">${row["id"]}</small>`;
 const isOver = (/** @type {Row} */ row) => row["expires"] && Date.parse(row["expires"]) <= Date.now();
 const stateCell = (/** @type {Row} */ row) => (row["revoked"] || isOver(row) ? html`<span class="wrap faint">${row["revoked"] ? "revoked" : "expired"} ${ago(row["revoked"] ?? row["expires"])}</span>` : row["expires"] ? html`<span class="wrap" title=${datetime(row["expires"], timezone.value)}>until ${datetime(row["expires"], timezone.value).slice(0, -3)}</span>` : "active");
+const option = (/** @type {Row} */ { id, name, domain }) => ({ value: id, label: name || id, hint: domain });
 const since = (/** @type {string} */ iso) => (iso ? ago(iso) : "–");
 
 export function Websites() {
+  const organizations = useOrganizations();
   return html`<${Objects} kind="websites" noun="website" isChangeable=${true} columns=${[{ key: "whole", label: "Website", format: nameCell }, { key: "domain", label: "Domain", format: text }, { key: "public", label: "Public", isMinor: true, format: (/** @type {boolean} */ is) => (is ? "yes" : "no") }, { key: "origins", label: "Origins", isMinor: true, format: text }, { key: "created", label: "Created", isMinor: true, format: since }]}
-    fields=${[{ name: "name", label: "Name", isRequired: true }, { name: "domain", label: "Domain" }, { name: "origins", label: "Allowed origins", isList: true, hint: "between commas; none allows all" }]}
+    fields=${[{ name: "name", label: "Name", isRequired: true }, { name: "domain", label: "Domain" }, { name: "origins", label: "Allowed origins", isList: true, hint: "between commas; none allows all" }, ...organizationFields(organizations)]}
     actions=${[
       { label: "Make public", isOffered: (/** @type {Row} */ row) => !row["public"], confirm: "Everybody may then read its figures.", run: (/** @type {Row} */ row) => change("websites", row["id"], { public: true }) },
       { label: "Make private", isOffered: (/** @type {Row} */ row) => row["public"], run: (/** @type {Row} */ row) => change("websites", row["id"], { public: false }) },
@@ -36,9 +39,26 @@ export function Websites() {
 }
 
 export function Keys() {
-  return html`<${Objects} kind="keys" noun="key" columns=${[{ key: "whole", label: "Key", format: keyCell }, { key: "scopes", label: "Scopes", format: scopeCell }, { key: "websites", label: "Websites", isMinor: true, format: text }, { key: "state", label: "State", format: stateCell }]}
-    fields=${[{ name: "scopes", label: "Scopes", isList: true, options: SCOPES, isRequired: true }, { name: "websites", label: "Websites", isList: true, hint: "ids between commas; none means all" }, { name: "expires", label: "Expires", type: "date", hint: "at 00:00 UTC of this day; never without one" }]}
+  const organizations = useOrganizations();
+  const websites = useLoad("admin websites", (signal) => list("websites", signal)).value ?? [];
+  const nameOf = (/** @type {string} */ id) => websites.find((one) => one["id"] === id)?.["name"] || id;
+  const reached = (/** @type {Row} */ { organization = organizations.find(({ name }) => name === "default")?.["id"] }) => websites.filter((one) => one["organization"] && (!organization || one["organization"] === organization)).map(option);
+  const writable = (/** @type {Row} */ values) => reached(values).filter(({ value }) => !values["websites"]?.length || values["websites"].includes(value));
+  const reachCell = (/** @type {Row} */ { websites: ids, home }) => html`<span class="wrap" title=${ids.join(", ")}>${text(ids.map(nameOf))}</span>${home && html`<small class="line faint" title=${home}>home: ${nameOf(home)}</small>`}`;
+  return html`<${Objects} kind="keys" noun="key" columns=${[{ key: "whole", label: "Key", format: keyCell }, { key: "scopes", label: "Scopes", format: scopeCell }, { key: "reach", label: "Websites", isMinor: true, format: reachCell }, { key: "state", label: "State", format: stateCell }]}
+    fields=${[{ name: "scopes", label: "Scopes", isList: true, options: SCOPES, isRequired: true }, ...organizationFields(organizations), { name: "websites", label: "Websites", isList: true, choices: reached, hint: "none means all of the organization" },
+      { name: "home", label: "Home website", choices: writable, isOffered: (/** @type {Row} */ values) => values["scopes"]?.includes("track:events"), hint: "for events that name no website", none: "none, or the only one that there is" }, { name: "expires", label: "Expires", type: "date", hint: "at 00:00 UTC of this day; never without one" }]}
     actions=${[{ label: "Revoke", isDanger: true, isOffered: (/** @type {Row} */ row) => !row["revoked"], confirm: "Whoever uses it is refused within seconds.", run: (/** @type {Row} */ row) => remove("keys", row["id"]) }]} />`;
+}
+
+/** All organizations, of which a new object may belong to one; none where the session reaches its own alone. */
+function useOrganizations() {
+  return useLoad("admin organizations", (signal) => list("organizations", signal)).value ?? [];
+}
+
+/** @param {Row[]} organizations @returns {Field[]} */
+function organizationFields(organizations) {
+  return [{ name: "organization", label: "Organization", choices: () => organizations.map(option), isOffered: () => organizations.length > 1, none: "that of this session" }];
 }
 
 export function Organizations() {
@@ -66,7 +86,7 @@ function Objects({ kind, noun, columns, fields, actions, isChangeable = false })
   const offered = isChangeable ? [{ label: "Change", run: async (/** @type {Row} */ row) => setChanged(row), isOnPage: true }, ...actions] : actions;
   if (error != null) return html`<${Failure} error=${error} onRetry=${reload} />`;
   if (!value) return html`<section class="card"><${Skeleton} /></section>`;
-  const rows = value.map((row) => ({ ...row, actions: row, whole: row, state: row }));
+  const rows = value.map((row) => ({ ...row, actions: row, whole: row, state: row, reach: row }));
   const cell = (/** @type {Row} */ row) => html`<${Actions} key=${row["id"]} row=${row} actions=${offered} onDone=${(/** @type {Action} */ { isDanger }) => onChanged(row, isDanger ? "deleted" : "changed")} />`;
   return html`
     ${made?.["key"] && html`<section class="card secret" role="status"><strong>Copy this key now. It is shown this once.</strong><${Copyable} text=${made["key"]} /></section>`}
@@ -101,38 +121,4 @@ function Changed({ kind, noun, fields, row, onDone, onCancel }) {
   useEffect(() => root.current?.querySelector("input")?.focus(), []);
   return html`<section class="card new" ref=${root} aria-label=${`Change ${noun}`}><h2 class="pad">Change <bdi>${row["name"]}</bdi></h2>
     <${ObjectForm} fields=${fields} row=${row} label="Save" onCancel=${onCancel} save=${async (/** @type {Row} */ values) => onDone(await change(kind, row["id"], values))} /></section>`;
-}
-
-/** @param {{fields: Field[], row?: Row, label: string, save: (values: Row) => Promise<unknown>, onCancel?: () => void}} props  `save` gets what was entered */
-function ObjectForm({ fields, row = {}, label, save, onCancel }) {
-  const [values, setValues] = useState(/** @type {Row} */ ({}));
-  const [error, setError] = useState(/** @type {unknown} */ (null));
-  const isBusy = useRef(false);
-  const onSubmit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
-    if (isBusy.current) return; // a second click would create another object
-    setError(null);
-    isBusy.current = true;
-    try {
-      await save(Object.fromEntries(Object.entries(values).filter(([name, value]) => value !== "" || row[name])));
-      setValues({});
-    } catch (refusal) {
-      setError(refusal);
-    }
-    isBusy.current = false;
-  };
-  const set = (/** @type {Field} */ field, /** @type {unknown} */ value) => setValues({ ...values, [field.name]: value });
-  const toggle = (/** @type {Field} */ field, /** @type {string} */ option) => {
-    const chosen = values[field.name] ?? [];
-    set(field, chosen.includes(option) ? chosen.filter((/** @type {string} */ other) => other !== option) : [...chosen, option]);
-  };
-  return html`<form onSubmit=${onSubmit}>
-    ${fields.map((field) => {
-      const words = html`${field.label}${field.hint && html` <span class="faint">${field.hint}</span>`}`;
-      return field.options
-        ? html`<fieldset key=${field.name}><legend>${words}</legend><span class="choices">${field.options.map((option) => html`<label key=${option}><input type="checkbox" checked=${(values[field.name] ?? []).includes(option)} onChange=${() => toggle(field, option)} /> ${option}</label>`)}</span></fieldset>`
-        : html`<label key=${field.name}>${words}<input type=${field.type ?? "text"} required=${field.isRequired} value=${[values[field.name] ?? row[field.name] ?? ""].flat().join(", ")} onChange=${(/** @type {any} */ event) => set(field, field.isList ? event.target.value.split(",").map((/** @type {string} */ part) => part.trim()).filter(Boolean) : event.target.value)} /></label>`;
-    })}
-    ${error != null && html`<p class="refusal" role="alert">${explain(error).title}</p>`}
-    <p class="actions"><button type="submit" class="primary" >${label}</button>${onCancel && html`<button type="button" class="quiet" onClick=${onCancel}>Cancel</button>`}</p></form>`;
 }

@@ -3,6 +3,7 @@
 import { page } from "../../app_state.js";
 import { change, read } from "../../api/admin.js";
 import { custom } from "../../api/queries.js";
+import { useDraft } from "../../controls/draft.js";
 import { useLoad } from "../../controls/load.js";
 import { explain, Failure, Skeleton } from "../../controls/messages.js";
 import { onceOnly } from "../../controls/once_only.js";
@@ -28,7 +29,7 @@ export function Retention({ onChanged }) {
 
 /** @param {{website: string, own: Retention, onChanged: () => void}} props */
 function Form({ website, own, onChanged }) {
-  const [texts, setTexts] = useState(() => Object.fromEntries(Object.keys(RETENTION_FIELDS).map((name) => [name, String(own[name] ?? "")])));
+  const [texts, setTexts] = useDraft(`retention ${website} ${JSON.stringify(own)}`, () => Object.fromEntries(Object.keys(RETENTION_FIELDS).map((name) => [name, String(own[name] ?? "")])));
   const [known, setKnown] = useState(/** @type {{texts: object, hidden: {table: string, rows: number}[]} | null} */ (null));
   const isBusy = useRef(false);
   const [failure, setFailure] = useState(/** @type {unknown} */ (null));
