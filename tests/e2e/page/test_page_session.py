@@ -1,6 +1,8 @@
 """Sessions that end, are replaced, or cannot be ended, in a real Chromium."""
 
+import json
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import pytest
 
@@ -121,5 +123,93 @@ def test_a_session_that_could_not_be_ended_is_not_shown_as_ended(page: Page) -> 
     page.click("button", "Sign out")
 
     assert said == "Not signed out: The service does not answer"
+    assert page.until(f"{SIGN_IN} !== null")
+    assert page.problems() == []
+
+
+class Form(NamedTuple):
+    """A form: the view that it is in, what opens it, a field of it, a text, and what sends it."""
+
+    path: str
+    opens: tuple[str, str]
+    field: str
+    text: str
+    sends: tuple[str, str]
+
+
+FORMS = (
+    Form("admin/websites", ("summary", ""), ".new input", "Ours", (".new button", "Create")),
+    Form("admin/websites", ("tbody button", "Change"), ".new input", "Ours", ("button", "Save")),
+    Form("admin/keys", ("summary", ""), "[type=date]", "2031-05-06", (".new button", "Create")),
+    Form("admin/erasures", ("", ""), ".erase input", "ann", (".erase button", "Count the rows")),
+    Form("admin/storage", ("", ""), "[aria-label='Events, days']", "30", ("button", "What would")),
+    Form("explore", (".query footer button", "JSON"), "textarea", '{"a": ', ("button", "Saved q")),
+)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.path} {form.opens[1]}".strip())
+def test_what_was_entered_is_there_again_after_the_next_sign_in(page: Page, form: Form) -> None:
+    scopes = (Scope.MANAGE_DATA, Scope.MANAGE_CONFIG)
+    open_signed_in(page, form.path, *scopes)
+    page.settle()
+    if form.opens[0]:
+        page.click(*form.opens)
+    page.write(form.field, form.text)
+    url = page.until("location.href")
+    end_session(page)
+    page.click(*form.sends)
+    page.until(SIGN_IN)
+    stored = page.until("[{...localStorage}, {...sessionStorage}]")
+    again = page.service.key("read:data", *(scope.value for scope in scopes))
+    page.write(".sign-in input", again.secret)
+    page.click(".sign-in button")
+
+    field = f"document.querySelector({json.dumps(form.field)})"
+    assert page.until(f"{field}?.checkVisibility() && {field}.value") == form.text
+    assert page.until("location.href") == url
+    assert stored == [{}, {}]
+    assert page.problems() == []
+
+
+def test_what_was_entered_is_not_there_for_one_who_may_less(page: Page) -> None:
+    page.service.website()
+    open_signed_in(page, "admin/erasures", Scope.MANAGE_DATA)
+    page.write(".erase input", "ann")
+    end_session(page)
+    page.click(".erase button", "Count the rows")
+    page.until(SIGN_IN)
+    limited = page.service.key("read:data", "manage:data", websites=[page.website])
+    page.write(".sign-in input", limited.secret)
+    page.click(".sign-in button")
+    page.until("document.querySelector('.erase')")
+
+    assert page.until("[document.querySelector('.erase input').value]") == [""]
+
+
+def test_another_tab_that_signs_in_or_out_does_so_for_all(page: Page) -> None:
+    """Tabs share the cookie: one that went on would act for somebody whom it does not show."""
+    open_signed_in(page, "admin", Scope.MANAGE_CONFIG)
+    assert page.until(f"{TABS}.length && {TABS}") == OPERATOR
+    first = page.tab.selected
+    second = page.tab.open_another()
+    open_signed_in(page, "/")
+    page.tab.select(first)
+    page.until(f"{TABS}.length === 1")
+    of_reader = page.until(TABS)
+    end_session(page)
+    page.click("nav a", "Overview")
+    page.until(SIGN_IN)
+    page.tab.select(second)
+    open_signed_in(page, "/")
+    page.tab.select(first)
+    is_again = page.until("document.querySelector('.welcome') !== null")
+    page.tab.select(second)
+    page.click("button", "Sign out")
+    page.until(SIGN_IN)
+    page.tab.close_selected()
+    page.tab.select(first)
+
+    assert of_reader == READER
+    assert is_again
     assert page.until(f"{SIGN_IN} !== null")
     assert page.problems() == []

@@ -2,8 +2,9 @@
 
 import { amend, firstKey, firstTimes, listen, page, session, viewUrl, website } from "./app_state.js";
 import { ApiError, whenSignedOut } from "./api/client.js";
-import { fetchSession } from "./api/session.js";
+import { fetchSession, rightsOf, whenChangedElsewhere } from "./api/session.js";
 import { forgetBreakdowns } from "./api/standard.js";
+import { handOverDrafts, keepDrafts } from "./controls/draft.js";
 import { forget, useLoad } from "./controls/load.js";
 import { Empty, Failure, Skeleton } from "./controls/messages.js";
 import { learnFirst, settleZone } from "./controls/range_picker.js";
@@ -44,11 +45,13 @@ function Page() {
   if (session.value === undefined) return null;
   const isPublic = page.value.website !== "" && page.value.website !== refused.value;
   const isWanted = isOfLink.value || (session.value === null && !isPublic);
-  return isWanted ? html`<${SignIn} hasEnded=${hasEnded.value} onDone=${() => (isOfLink.value = false)} />` : html`<${Signed} />`;
+  return isWanted ? html`<${SignIn} hasEnded=${hasEnded.value} onDone=${() => (isOfLink.value = false)} />` : html`<${Signed} key=${turn.value} />`;
 }
 
 /** Whether the page was opened by a link that signs in: it does so whoever is signed in. */
 const isOfLink = signal(hasCode());
+/** Changes when another session takes the place of one, whose answers the views still have. */
+const turn = signal(0);
 /** Whether somebody was signed in until a call was refused. */
 const hasEnded = signal(false);
 
@@ -103,13 +106,24 @@ function NoWebsite() {
 whenSignedOut(() => {
   refused.value = page.value.website;
   hasEnded.value = Boolean(session.value) || hasEnded.value;
+  if (session.value) keepDrafts(rightsOf(session.value));
   session.value = null;
 });
 session.subscribe((signedIn) => {
-  if (signedIn) hasEnded.value = false;
+  if (signedIn) {
+    hasEnded.value = false;
+    handOverDrafts(rightsOf(signedIn));
+  }
   firstTimes.value = {};
   forget(); // the next user may not see what the last one has seen
   forgetBreakdowns();
+});
+whenChangedElsewhere(async () => {
+  const found = await fetchSession().catch(() => undefined);
+  if (found === undefined || isOfLink.value || JSON.stringify(found) === JSON.stringify(session.value)) return;
+  turn.value += 1;
+  session.value = null; // what was kept for the one is not for the other
+  session.value = found;
 });
 // A link that is opened where the page is open already changes the hash alone.
 addEventListener("hashchange", () => hasCode() && location.reload());

@@ -5,6 +5,14 @@ import { ApiError, call } from "./client.js";
 /** @typedef {{id: string, name: string, domain: string}} Website */
 /** @typedef {{scopes: string[], websites: Website[], expires: string}} Session */
 
+/** Tells the other tabs of this browser, which share the cookie. */
+const tabs = new BroadcastChannel("headrace_session");
+
+/** Run `callback` when another tab has signed in or out. @param {() => void} callback */
+export function whenChangedElsewhere(callback) {
+  tabs.onmessage = callback;
+}
+
 /** @returns {Promise<Session | null>} null where nobody is signed in */
 export async function fetchSession() {
   try {
@@ -18,11 +26,14 @@ export async function fetchSession() {
 
 /** @param {{key: string} | {code: string}} credentials @returns {Promise<Session>} */
 export async function signIn(credentials) {
-  return sessionOf((await call("POST", "/v1/session", { body: credentials })).data);
+  const session = sessionOf((await call("POST", "/v1/session", { body: credentials })).data);
+  tabs.postMessage("");
+  return session;
 }
 
 export async function signOut() {
   await call("DELETE", "/v1/session");
+  tabs.postMessage("");
 }
 
 /**
@@ -33,6 +44,11 @@ export function afterChange(session, site, what) {
   const others = session.websites.filter(({ id }) => what !== "deleted" || id !== site["id"]);
   const websites = others.map((one) => (one.id === site["id"] ? websiteOf(site) : one));
   return { ...session, websites: what === "created" ? [...websites, websiteOf(site)] : websites };
+}
+
+/** What a session may, as words. @param {Session} session */
+export function rightsOf({ scopes, websites }) {
+  return [...scopes, ...websites.map(({ id }) => id)];
 }
 
 /** @param {any} site @returns {Website} */

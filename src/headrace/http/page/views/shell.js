@@ -2,6 +2,7 @@
 
 import { chooseTheme, follow, navigate, page, session, theme, viewUrl, website } from "../app_state.js";
 import { signOut } from "../api/session.js";
+import { dropDrafts } from "../controls/draft.js";
 import { explain } from "../controls/messages.js";
 import { OptionList } from "../controls/option_list.js";
 import { Popover } from "../controls/popover.js";
@@ -66,6 +67,7 @@ function SignOut() {
     setFailure("");
     try {
       await signOut();
+      dropDrafts();
       follow("/app/");
       session.value = null;
     } catch (error) {

@@ -1,6 +1,7 @@
 /** A form of an object of administration: a new one, or one that is changed. */
 
 import { Chips } from "../../controls/chips.js";
+import { useDraft } from "../../controls/draft.js";
 import { explain } from "../../controls/messages.js";
 import { OptionList } from "../../controls/option_list.js";
 import { Popover } from "../../controls/popover.js";
@@ -23,9 +24,9 @@ import { useRef, useState } from "../../vendor/hooks.js";
  * @property {(values: Row) => boolean} [isOffered]
  */
 
-/** @param {{fields: Field[], row?: Row, label: string, save: (values: Row) => Promise<unknown>, onCancel?: () => void}} props  `save` gets what was entered */
-export function ObjectForm({ fields, row = {}, label, save, onCancel }) {
-  const [values, setValues] = useState(/** @type {Row} */ ({}));
+/** @param {{name: string, fields: Field[], row?: Row, label: string, save: (values: Row) => Promise<unknown>, onCancel?: () => void}} props  `name` is that of its draft; `save` gets what was entered */
+export function ObjectForm({ name, fields, row = {}, label, save, onCancel }) {
+  const [values, setValues] = useDraft(name, () => /** @type {Row} */ ({}));
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const isBusy = useRef(false);
   const offered = fields.filter(({ isOffered }) => !isOffered || isOffered(values));

@@ -5,6 +5,7 @@ import { change, create, list, remove } from "../../api/admin.js";
 import { afterChange } from "../../api/session.js";
 import { DataTable } from "../../charts/data_table.js";
 import { Copyable } from "../../controls/copyable.js";
+import { useDraft } from "../../controls/draft.js";
 import { useLoad } from "../../controls/load.js";
 import { Empty, explain, Failure, Skeleton } from "../../controls/messages.js";
 import { html } from "../../html.js";
@@ -71,7 +72,8 @@ export function Organizations() {
 function Objects({ kind, noun, columns, fields, actions, isChangeable = false }) {
   const { value, error, reload } = useLoad(`admin ${kind}`, (signal) => list(kind, signal));
   const [made, setMade] = useState(/** @type {Row | null} */ (null));
-  const [changed, setChanged] = useState(/** @type {Row | null} */ (null));
+  const [changed, setChanged] = useDraft(`changed ${kind}`, () => /** @type {Row | null} */ (null));
+  const [isOpen, setOpen] = useDraft(`new ${kind} opened`, () => false);
   const onChanged = (/** @type {Row} */ row, /** @type {"created" | "changed" | "deleted"} */ what) => {
     setChanged(null);
     reload();
@@ -92,7 +94,7 @@ function Objects({ kind, noun, columns, fields, actions, isChangeable = false })
     ${made?.["key"] && html`<section class="card secret" role="status"><strong>Copy this key now. It is shown this once.</strong><${Copyable} text=${made["key"]} /></section>`}
     ${changed
       ? html`<${Changed} key=${changed["id"]} kind=${kind} noun=${noun} fields=${fields} row=${changed} onDone=${(/** @type {Row} */ row) => onChanged(row, "changed")} onCancel=${() => setChanged(null)} />`
-      : html`<details class="card new"><summary>New ${noun}</summary><${ObjectForm} fields=${fields} label="Create" save=${async (/** @type {Row} */ values) => onCreated(await create(kind, values))} /></details>`}
+      : html`<details class="card new" open=${isOpen} onToggle=${(/** @type {any} */ event) => setOpen(event.target.open)}><summary>New ${noun}</summary><${ObjectForm} name=${`new ${kind}`} fields=${fields} label="Create" save=${async (/** @type {Row} */ values) => onCreated(await create(kind, values))} /></details>`}
     <section class="card">${rows.length === 0 ? html`<${Empty} title=${`No ${noun} yet`} />` : html`<${DataTable} caption=${kind} isStacked=${kind !== "organizations"} rows=${rows} columns=${[...columns, { key: "actions", label: "Actions", format: cell }]} />`}</section>`;
 }
 
@@ -120,5 +122,5 @@ function Changed({ kind, noun, fields, row, onDone, onCancel }) {
   const root = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => root.current?.querySelector("input")?.focus(), []);
   return html`<section class="card new" ref=${root} aria-label=${`Change ${noun}`}><h2 class="pad">Change <bdi>${row["name"]}</bdi></h2>
-    <${ObjectForm} fields=${fields} row=${row} label="Save" onCancel=${onCancel} save=${async (/** @type {Row} */ values) => onDone(await change(kind, row["id"], values))} /></section>`;
+    <${ObjectForm} name=${`changed ${row["id"]}`} fields=${fields} row=${row} label="Save" onCancel=${onCancel} save=${async (/** @type {Row} */ values) => onDone(await change(kind, row["id"], values))} /></section>`;
 }

@@ -3,6 +3,7 @@
 import { amend, navigate, page, timezone } from "../../app_state.js";
 import { ApiError } from "../../api/client.js";
 import { custom, customCsv, customSql } from "../../api/queries.js";
+import { useDraft } from "../../controls/draft.js";
 import { useLoad } from "../../controls/load.js";
 import { explain, Failure, Skeleton } from "../../controls/messages.js";
 import { OptionList } from "../../controls/option_list.js";
@@ -22,7 +23,7 @@ export function Explore() {
   const { query, website: id, metric } = page.value;
   const text = query || JSON.stringify(firstBody(timezone.value));
   const { body } = parseBody(text);
-  const [isJson, setJson] = useState(false);
+  const [isJson, setJson] = useDraft("json opened", () => false);
   const [saved, setSaved] = useState(/** @type {{of: string, token: import("../../api/saved.js").SavedToken} | null} */ (null));
   const known = useSchema();
   const { value, error, isLoading, reload } = useLoad(body ? `explore ${id} ${text}` : "", (signal) => custom(id, /** @type {CustomBody} */ (body), signal));
@@ -55,7 +56,7 @@ export function Explore() {
 
 /** @param {{text: string, onChange: (text: string) => void}} props */
 function JsonEditor({ text, onChange }) {
-  const [written, setWritten] = useState(() => pretty(text));
+  const [written, setWritten] = useDraft(`json ${text}`, () => pretty(text));
   const { problem } = parseBody(written);
   return html`<form class="json" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), !problem && onChange(JSON.stringify(JSON.parse(written))))}>
     <textarea class="mono" aria-label="Query as JSON" spellcheck=${false} rows=${Math.min(28, written.split("\n").length + 1)} value=${written} onInput=${(/** @type {any} */ event) => setWritten(event.target.value)}></textarea>
