@@ -97,13 +97,23 @@ def test_the_audit_log_shows_what_changed_and_leads_to_older_changes(page: Page)
         ".map((row) => [...row.cells].map((cell) => cell.textContent))"
     )
     first = page.until(LINES)
-    page.click(".lines button", "Older changes")
+    page.until("[0, 1].every(() => document.querySelector('.lines p button').click() || true)")
     page.until(f"{LINES} === 100")
+    pages = 2
+    while page.until("[document.querySelectorAll('.lines p button').length]") == [1]:
+        page.click(".lines button", "Older changes")
+        page.until(f"{LINES} > {50 * pages}")
+        pages += 1
+    shown = page.until("[...document.querySelectorAll('.lines summary')].map((e) => e.textContent)")
+    end = page.until("document.querySelector('.lines').lastElementChild.textContent")
+    stored = author.audit_log.lines(limit=1000)
 
     assert summary.startswith(f"website.update {HOSTILE}")
     assert summary.endswith("by key_of_ann")
     assert cells == [["name", "Name 119", HOSTILE], ["public", "false", "true"]]
     assert first == 50
+    assert (len(shown), end) == (len(stored), "These are all changes.")
+    assert [one.split()[0] for one in shown] == [line.change.action.value for line in stored]
     assert page.problems() == []
 
 
