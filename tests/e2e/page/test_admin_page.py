@@ -380,3 +380,21 @@ def test_websites_and_keys_are_created_in_a_chosen_organization(page: Page) -> N
     assert website.organization_id == other
     assert offered == ["Of the daughter"]
     assert page.problems() == []
+
+
+def test_what_is_stored_of_one_website_is_not_shown_for_another(page: Page) -> None:
+    shop, other = another_website(page), another_website(page)
+    page.service.directory.update_website(WebsiteId(other.website), WebsiteChange(name="Other"))
+    send(shop, event("ann", days_ago=0))
+    shop.open("admin/storage")
+    shop.settle()
+    first = shop.until("document.querySelector('tbody td.number').innerText")
+    shop.tab.run("window.fetch = () => new Promise(() => {}); arguments[0]()")
+    shop.click("[title='Website']")
+    shop.click("[aria-label='websites'] [role=option]", "Other")
+    shop.until("document.querySelector('.site').innerText === 'Other'")
+
+    assert first == "1"
+    assert shop.until("document.querySelector('#content .skeleton') !== null")
+    assert shop.until("[document.querySelectorAll('#content tbody').length]") == [0]
+    assert shop.problems() == []

@@ -568,6 +568,49 @@ def test_query_that_is_no_json_is_explained_once_beside_its_text(page: Page) -> 
     assert page.problems() == []
 
 
+UNMARKED = (
+    "[...document.querySelectorAll('#content .card:not(.query)')]"
+    ".filter((one) => !one.closest('[aria-busy=true]') && !one.querySelector('.skeleton'))"
+    ".map((one) => one.innerText)"
+)
+HELD_QUERIES = """
+const send = window.fetch;
+window.fetch = (url, options) =>
+  String(url).includes("/v1/query/") ? new Promise(() => {}) : send(url, options);
+"""
+
+
+@pytest.mark.parametrize("path", ["/", "explore", "vitals", "errors", "error", "retention"])
+def test_figures_of_before_are_marked_until_those_of_other_days_are_there(
+    page: Page, path: str
+) -> None:
+    page.open("errors" if path == "error" else path)
+    page.settle()
+    if path == "error":
+        page.click(".error-groups a")
+        page.settle()
+    before = page.until(f"[{UNMARKED}.length]")
+    page.tab.run(f"{HELD_QUERIES} arguments[0]()")
+    if path == "explore":
+        page.click("[title='Range of days']")
+        page.click("[role=option]", "Last 7 days")
+    else:
+        page.click("[aria-label='Period before']")
+    page.until(f"{UNMARKED}.length === 0")
+
+    assert before != [0]
+    assert page.problems() == []
+
+
+def test_errors_wait_in_sight(page: Page) -> None:
+    held = page.tab.command("Page.addScriptToEvaluateOnNewDocument", source=HELD_QUERIES)
+    page.open("errors")
+    page.until("document.querySelector('#content .skeleton')")
+    page.tab.command("Page.removeScriptToEvaluateOnNewDocument", **held)
+
+    assert page.problems() == []
+
+
 def test_service_that_does_not_answer_is_explained_until_it_does(page: Page) -> None:
     page.tab.command("Network.enable")
     page.tab.command("Network.setBlockedURLs", urls=["*/v1/query/*"])

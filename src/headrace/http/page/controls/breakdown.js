@@ -7,7 +7,7 @@ import { columnWords, toggled } from "../state/filters.js";
 import { exactNumber, percent, shortNumber } from "../state/format.js";
 import { useState } from "../vendor/hooks.js";
 import { useLoad } from "./load.js";
-import { Empty, Failure, Skeleton } from "./messages.js";
+import { Empty, Failure, marked, Skeleton } from "./messages.js";
 import { Tabs } from "./tabs.js";
 
 /** @typedef {Record<string, any>} Row */
@@ -30,7 +30,7 @@ export function Breakdown({ tabs, request, totals }) {
   const { value, error, isLoading, reload } = useLoad(`breakdown ${tab.type} ${JSON.stringify(asked)}`, () => breakdown(request, tab.type));
   const isOther = value !== undefined && value !== null && value.length > 0 && !(String(tab.columns[0]) in (value[0] ?? {}));
   const rows = isOther ? undefined : value;
-  return html`<section class=${`card breakdown ${isLoading ? "stale" : ""}`} aria-busy=${isLoading} aria-label=${tab.name}>
+  return html`<section ...${marked({ isLoading }, "card breakdown")} aria-label=${tab.name}>
     <header>
       <${Tabs} label="Lists" tabs=${tabs.map((one) => [one.type, one.name])} value=${tab.type} onChoose=${setChosen} />
       <small class="faint">${tab.unit}</small>

@@ -13,6 +13,11 @@ export function Skeleton({ lines = 6 }) {
   </div>`;
 }
 
+/** How a part of a view is marked whose figures are still those of before. @param {{isLoading: boolean}} load @param {string} name of its class */
+export function marked({ isLoading }, name) {
+  return { class: isLoading ? `${name} stale` : name, "aria-busy": isLoading };
+}
+
 /** @param {{title: string, children?: any}} props */
 export function Empty({ title, children }) {
   return html`<div class="empty"><strong>${title}</strong>${children && html`<p>${children}</p>`}</div>`;

@@ -7,7 +7,7 @@ import { DataTable } from "../charts/data_table.js";
 import { Sparkline } from "../charts/sparkline.js";
 import { FilterBar } from "../controls/filter_bar.js";
 import { useLoad } from "../controls/load.js";
-import { Empty, Failure, Skeleton } from "../controls/messages.js";
+import { Empty, Failure, marked, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { html } from "../html.js";
 import { bucketCount, openBucket } from "../state/dates.js";
@@ -37,6 +37,7 @@ export function Errors() {
   return html`
     <div class="toolbar"><${RangePicker} hasCompare=${false} /><${FilterBar} columns=${COLUMNS} table="errors" /></div>
     ${known.error != null && html`<${Failure} error=${known.error} onRetry=${known.reload} />`}
+    ${!table && known.error == null && html`<section class="card"><${Skeleton} lines=${9} /></section>`}
     ${table && (page.value.item ? html`<${Group} key=${page.value.item} column=${key} id=${page.value.item} />` : html`<${Groups} column=${key} />`)}`;
 }
 
@@ -53,7 +54,7 @@ function Groups({ column }) {
   }
   const described = firstByValue(texts.value?.data ?? [], column);
   const lines = rowsByValue(series.value?.data ?? [], column);
-  return html`<section class=${`card ${groups.isLoading ? "stale" : ""}`} aria-busy=${groups.isLoading || series.isLoading}><ul class="error-groups">
+  return html`<section ...${marked({ isLoading: groups.isLoading || series.isLoading }, "card")}><ul class="error-groups">
     <li class="head"><span>Error</span><span>Over time</span><span class="number">Errors</span><span class="number">Visitors</span><span class="number">Sessions</span><span class="number">Browsers</span><span>Seen</span></li>
     ${groups.value.data.map((row) => html`<li key=${row[column]}><a href=${viewUrl("errors", String(row[column]))}>
       <${Title} row=${described.get(row[column]) ?? { message: row["message"] ?? row[column] }} />
@@ -85,7 +86,7 @@ function Group({ column, id }) {
   if (rows.length === 0) return html`${back}<section class="card"><${Empty} title="This error did not occur in this range">Choose a longer one${page.value.filters.length > 0 ? ", or remove a filter" : ""}.<//></section>`;
   const totals = about.value.totals ?? {};
   return html`${back}
-    <section class="card lead"><div class="error-head"><${Title} row=${rows[0] ?? {}} />
+    <section ...${marked({ isLoading: about.isLoading || series.isLoading }, "card lead")}><div class="error-head"><${Title} row=${rows[0] ?? {}} />
       <p class="faint">${counted(totals["errors"], "error", "errors")} · ${counted(totals["visitors"], "visitor", "visitors")} · ${counted(totals["sessions"], "session", "sessions")} · first ${datetime(totals["first"], timezone.value)} · last ${datetime(totals["last"], timezone.value)}</p></div>
       <${ChartOrTable} caption="Errors over time" head=${html`<h2>Over time</h2>`} rows=${points}
         columns=${[{ key: "date", label: "Date", format: (/** @type {string} */ date) => bucketName(date, granularity.value) }, { key: "errors", label: "Errors", isNumber: true, hasBar: true }]}
@@ -93,12 +94,12 @@ function Group({ column, id }) {
           names: (/** @type {number} */ index) => bucketName(points[index]?.["date"], granularity.value), format: exactNumber, axisFormat: shortNumber }} /></section>
     <div class="cards two">
       <div class="column">
-        <section class="card"><h2 class="pad">Stacks</h2><${Waiting} load=${stacks} />${(stacks.value?.data ?? []).map((row) => html`<details key=${row["stack"]} open=${true}><summary>${counted(row["errors"], "time", "times")}</summary><pre tabindex="0">${row["stack"] || "No stack was sent"}</pre></details>`)}</section>
-        <section class="card"><h2 class="pad">What sessions did before</h2><${Waiting} load=${sessions} />${(sessions.value?.data ?? []).filter((row) => row["session_id"]).map((row) => html`<${Before} key=${row["session_id"]} session=${row["session_id"]} last=${row["last"]} />`)}</section>
+        <section ...${marked(stacks, "card")}><h2 class="pad">Stacks</h2><${Waiting} load=${stacks} />${(stacks.value?.data ?? []).map((row) => html`<details key=${row["stack"]} open=${true}><summary>${counted(row["errors"], "time", "times")}</summary><pre tabindex="0">${row["stack"] || "No stack was sent"}</pre></details>`)}</section>
+        <section ...${marked(sessions, "card")}><h2 class="pad">What sessions did before</h2><${Waiting} load=${sessions} />${(sessions.value?.data ?? []).filter((row) => row["session_id"]).map((row) => html`<${Before} key=${row["session_id"]} session=${row["session_id"]} last=${row["last"]} />`)}</section>
       </div>
       <div class="column">
-        <section class="card"><h2 class="pad">Where</h2><${Waiting} load=${places} />${places.value && html`<${DataTable} caption="Where it happened" rows=${places.value.data} columns=${[{ key: "path", label: "Page" }, { key: "browser_name", label: "Browser" }, { key: "os_name", label: "System" }, { key: "errors", label: "Errors", isNumber: true, hasBar: true }]} />`}</section>
-        ${rows.length > 1 && html`<section class="card"><h2 class="pad">Messages</h2><${DataTable} caption="Messages" rows=${rows} columns=${[{ key: "message", label: "Message" }, { key: "errors", label: "Errors", isNumber: true, hasBar: true }]} /></section>`}
+        <section ...${marked(places, "card")}><h2 class="pad">Where</h2><${Waiting} load=${places} />${places.value && html`<${DataTable} caption="Where it happened" rows=${places.value.data} columns=${[{ key: "path", label: "Page" }, { key: "browser_name", label: "Browser" }, { key: "os_name", label: "System" }, { key: "errors", label: "Errors", isNumber: true, hasBar: true }]} />`}</section>
+        ${rows.length > 1 && html`<section ...${marked(about, "card")}><h2 class="pad">Messages</h2><${DataTable} caption="Messages" rows=${rows} columns=${[{ key: "message", label: "Message" }, { key: "errors", label: "Errors", isNumber: true, hasBar: true }]} /></section>`}
       </div>
     </div>`;
 }

@@ -4,7 +4,7 @@ import { amend, bounds, navigate, page, timezone } from "../app_state.js";
 import { funnel } from "../api/queries.js";
 import { AddFilter, FilterWords } from "../controls/filter_words.js";
 import { useLoad } from "../controls/load.js";
-import { Empty, Failure, Skeleton } from "../controls/messages.js";
+import { Empty, Failure, marked, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { Choice } from "../controls/word.js";
 import { useSchema } from "../controls/schema.js";
@@ -57,7 +57,7 @@ export function Funnels() {
       ${wanted.steps.length < MAX_STEPS && html`<p class="actions"><button type="button" class="quiet" onClick=${() => change({ ...wanted, steps: [...wanted.steps, { filters: [] }] })}>+ Step</button></p>`}
     </section>
     ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
-    <section class=${`card answer ${isLoading ? "stale" : ""}`}>
+    <section ...${marked({ isLoading }, "card answer")}>
       ${!value ? error == null && html`<${Skeleton} />` : isNobody(value.data) ? html`<${Empty} title="Nobody took the first step in this range">Choose a longer one, or another first step.<//>` : wanted.groupBy ? html`<${Groups} rows=${value.data} steps=${wanted.steps} group=${wanted.groupBy} />` : html`<${Steps} rows=${value.data} steps=${wanted.steps} />`}
     </section>`;
 }

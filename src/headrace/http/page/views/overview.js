@@ -8,7 +8,7 @@ import { Breakdown } from "../controls/breakdown.js";
 import { Figure } from "../controls/figure.js";
 import { FilterBar } from "../controls/filter_bar.js";
 import { forget, useLoad } from "../controls/load.js";
-import { Failure, Skeleton } from "../controls/messages.js";
+import { Failure, marked, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { html } from "../html.js";
 import { addDays, hasBegun, openBucket, todayIn } from "../state/dates.js";
@@ -67,7 +67,7 @@ export function Overview() {
     <div class="toolbar"><${RangePicker} /><${FilterBar} /></div>
     ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
     ${value && isEmpty(value.summary, filters) ? html`<${Nothing} key=${id} onFirst=${afresh} />` : (value || error == null) && html`
-      <section class=${`card lead ${isLoading ? "stale" : ""}`} aria-busy=${isLoading}>
+      <section ...${marked({ isLoading }, "card lead")}>
         <${Figures} summary=${value?.summary} missing=${missing} />
         <${Chart} rows=${value?.timeseries} missing=${missing} />
       </section>

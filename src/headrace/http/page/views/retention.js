@@ -4,7 +4,7 @@ import { bounds, navigate, page, timezone } from "../app_state.js";
 import { retention } from "../api/queries.js";
 import { AddFilter, FilterWords } from "../controls/filter_words.js";
 import { useLoad } from "../controls/load.js";
-import { Empty, Failure, Skeleton } from "../controls/messages.js";
+import { Empty, Failure, marked, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { Choice } from "../controls/word.js";
 import { useSchema } from "../controls/schema.js";
@@ -45,7 +45,7 @@ export function Retention() {
       <span>in that and later ones,</span><${Choice} title="Periods" value=${String(wanted.periods)} options=${PERIODS} onChoose=${(/** @type {string} */ periods) => change({ ...wanted, periods: Number(periods) })} /><span>in all</span>
     </div></section>
     ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
-    <section class=${`card answer ${isLoading ? "stale" : ""}`}>
+    <section ...${marked({ isLoading }, "card answer")}>
       ${!value ? error == null && html`<${Skeleton} />` : value.data.length === 0 ? html`<${Empty} title="Nobody began in this range">Choose a longer one, or other events to begin with.<//>` : html`<${Cohorts} rows=${value.data} granularity=${wanted.granularity} />`}
     </section>`;
 }

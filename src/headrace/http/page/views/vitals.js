@@ -6,7 +6,7 @@ import { ChartOrTable } from "../charts/chart_or_table.js";
 import { DataTable } from "../charts/data_table.js";
 import { FilterBar } from "../controls/filter_bar.js";
 import { useLoad } from "../controls/load.js";
-import { Empty, Failure, Skeleton } from "../controls/messages.js";
+import { Empty, Failure, marked, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { Tabs } from "../controls/tabs.js";
 import { html } from "../html.js";
@@ -34,7 +34,7 @@ export function Vitals() {
     ${summary.error != null && html`<${Failure} error=${summary.error} onRetry=${summary.reload} />`}
     ${summary.value && rows.size === 0
       ? html`<section class="card">${page.value.filters.length ? html`<${Empty} title="No web vitals with these filters in this range">Remove a filter, or choose a longer range.<//>` : html`<${Empty} title="No web vitals in this range">The tracker sends them from the browsers of visitors. <a href=${viewUrl("setup")}>Setup</a> has the line for your pages.<//>`}</section>`
-      : html`<div class="vitals">${Object.keys(VITALS).map((name) => html`<${VitalCard} key=${name} metric=${name} row=${rows.get(name)} isLoading=${!summary.value} isChosen=${name === metric} />`)}</div>
+      : html`<div ...${marked(summary, "vitals")}>${Object.keys(VITALS).map((name) => html`<${VitalCard} key=${name} metric=${name} row=${rows.get(name)} isLoading=${!summary.value} isChosen=${name === metric} />`)}</div>
         ${rows.has(metric) && html`<${Details} key=${metric} metric=${metric} />`}`}`;
 }
 
@@ -72,7 +72,7 @@ function Details({ metric }) {
   const name = (/** @type {any} */ value, /** @type {Row} */ row) => html`<button type="button" class="link" title=${valueName(dimension, value)} onClick=${() => navigate({ filters: [...page.value.filters, { field: dimension, operator: "eq", value }] })}>${valueName(dimension, value)}</button>${ratingOf(metric, row["p75"]) && html`<${Shares} row=${row} />`}`;
   const share = { isNumber: true, isMinor: true, format: (/** @type {number | null} */ value) => percent(value) };
   return html`
-    <section class="card lead">
+    <section ...${marked(series, "card lead")}>
       ${series.error != null && html`<${Failure} error=${series.error} onRetry=${series.reload} />`}
       ${rows.length > 0 ? html`<${ChartOrTable} caption=${`${metric} at the 75th percentile over time`} head=${html`<h2>${metric} at p75, over time</h2>`} rows=${rows}
         columns=${[{ key: "date", label: "Date", format: (/** @type {string} */ date) => bucketName(date, granularity.value) }, { key: "p75", label: "p75", isNumber: true, format: rate }, { key: "samples", label: "Samples", isNumber: true, hasBar: true }]}

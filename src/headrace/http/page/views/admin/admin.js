@@ -31,7 +31,7 @@ export function Admin() {
   const [chosen, tab] = allowed.find(([name]) => name === page.value.item) ?? allowed[0] ?? [];
   if (!tab) return html`<section class="card"><${Empty} title="No website yet">This session may read websites, and there is none.<//></section>`;
   return html`<nav class="tabs pages" aria-label="Administration">${allowed.map(([name, one]) => html`<a key=${name} href=${viewUrl("admin", name)} aria-current=${name === chosen ? "page" : undefined}>${one.name}</a>`)}</nav>
-    <${tab.view} key=${chosen} />`;
+    <${tab.view} key=${tab.isOfWebsite ? `${chosen} ${page.value.website}` : chosen} />`;
 }
 
 function Storage() {
