@@ -138,6 +138,26 @@ def test_first_event_of_a_website_turns_the_light_green_and_draws_the_overview(p
     assert new.problems() == []
 
 
+def test_events_of_bots_alone_turn_no_light_green_and_are_named(page: Page) -> None:
+    new = Page(page.tab, page.service, page.service.website())
+    track = f"/track?website_id={new.website}"
+    light = "document.querySelector('.light')"
+    bot = {"User-Agent": "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"}
+    new.open("/")
+    new.until(f"{light}?.textContent.includes('Waiting for the first event')")
+    for number in (1, 2):
+        assert new.service.post(track, [{"name": "seen"}], headers=bot).status_code == 200
+        new.until(f"{light}.textContent.includes('{number} event')")
+    heard = new.until(f"{light}.innerText")
+    new.open("setup")
+    new.until(f"{light}?.textContent.includes('of bots')")
+
+    assert heard.startswith("Waiting for the first event\n\n2 events of bots so far")
+    assert new.until(f"{light}.innerText") == heard
+    assert new.until(f"[{light}.className.includes('on')]") == [False]
+    assert new.problems() == []
+
+
 def test_saved_query_is_opened_again_replaced_and_deleted(page: Page) -> None:
     query = json.dumps({"query": QUERY, "lastDays": 1, "timezone": "UTC"})
     page.open("explore", query=query)

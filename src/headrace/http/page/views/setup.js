@@ -12,7 +12,7 @@ import { faultsOf, kindOf, titleOf } from "../state/live/live_items.js";
 import { DEFAULT_STATE } from "../state/page_state.js";
 import { useEffect, useState } from "../vendor/hooks.js";
 
-/** @typedef {{count: number, latest: string, title: string}} Arrived  `title` is that of an item that came while this was shown */
+/** @typedef {{count: number, bots: number, latest: string, title: string}} Arrived  `title` is that of an item that came while this was shown; events of bots are not in `count` */
 
 const PAUSE_MS = 5000;
 const BODY = {
@@ -21,6 +21,7 @@ const BODY = {
     selects: [
       { field: "*", aggregate: "count", alias: "events" },
       { field: "time", aggregate: "latest", alias: "latest" },
+      { field: "*", aggregate: "count", alias: "bots", filters: [{ field: "is_bot", operator: "eq", value: true }] },
     ],
   },
   lastDays: 3652,
@@ -78,7 +79,7 @@ function Light({ id, onFirst }) {
   const isThere = Boolean(arrived?.count);
   return html`<section class=${`card light ${isThere ? "on" : ""}`}><i></i><div role="status">
     <strong>${isThere ? "Events arrive" : arrived ? "Waiting for the first event" : "Looking for events"}</strong>
-    ${isThere && arrived ? html`<p class="faint">${arrived.title && html`<b><bdi>${arrived.title}</bdi></b> just now. `}${counted(arrived.count, "event", "events")} so far${arrived.title ? "" : html`, the last one <span title=${datetime(arrived.latest, timezone.value)}>${ago(arrived.latest)}</span>`}.</p>` : html`<p class="faint">Nothing to do here: the light turns green by itself.</p>`}
+    ${isThere && arrived ? html`<p class="faint">${arrived.title && html`<b><bdi>${arrived.title}</bdi></b> just now. `}${counted(arrived.count, "event", "events")} so far${arrived.title ? "" : html`, the last one <span title=${datetime(arrived.latest, timezone.value)}>${ago(arrived.latest)}</span>`}.</p>` : html`<p class="faint">${arrived?.bots ? `${counted(arrived.bots, "event", "events")} of bots so far, which no figure has: automated browsers and crawlers. Open a page in a browser of yours.` : "Nothing to do here: the light turns green by itself."}</p>`}
     ${faults.length > 0 && html`<ul class="refusal"><li><b>A call was refused just now</b></li>${faults.map((fault) => html`<li key=${fault}>${fault}</li>`)}</ul>`}</div>
     ${isThere && html`<a class="primary button" href=${urlWith({ view: "overview", item: "", query: "", metric: "", range: DEFAULT_STATE.range })}>See the overview</a>`}</section>`;
 }
@@ -90,11 +91,11 @@ function Light({ id, onFirst }) {
  */
 function watch(id, { onArrived, onFaults, onError }) {
   const controller = new AbortController();
-  let known = { count: 0, latest: "" };
+  let known = { count: 0, bots: 0, latest: "" };
   let timer = 0;
   const count = async () => {
     const { data } = await custom(id, BODY, controller.signal);
-    known = { count: data[0]?.["events"] ?? 0, latest: data[0]?.["latest"] ?? "" };
+    known = { count: data[0]?.["events"] ?? 0, bots: data[0]?.["bots"] ?? 0, latest: data[0]?.["latest"] ?? "" };
     onArrived({ ...known, title: "" });
   };
   const poll = () => {
@@ -105,8 +106,13 @@ function watch(id, { onArrived, onFaults, onError }) {
     const shown = { ...item, number: 0, received: "" };
     if (item.kind === "refused") onFaults(faultsOf(shown));
     if (item.kind !== "event" || item.body.table !== "events") return;
-    known = { count: known.count + 1, latest: item.body.row.time };
     onFaults([]);
+    if (item.body.row.is_bot) {
+      known = { ...known, bots: known.bots + 1 };
+      onArrived({ ...known, title: "" });
+      return;
+    }
+    known = { ...known, count: known.count + 1, latest: item.body.row.time };
     onArrived({ ...known, title: `${kindOf(shown) === "event" ? "" : kindOf(shown)} ${titleOf(shown)} ${item.body.row.path ?? ""}`.trim() });
   };
   const close = openLive(id, onItem, (state) => state === "refused" && poll());
