@@ -579,6 +579,12 @@ window.fetch = (url, options) =>
   String(url).includes("/v1/query/") ? new Promise(() => {}) : send(url, options);
 """
 
+REFUSED_QUERIES = """
+const send = window.fetch;
+window.fetch = (url, options) => /\\/query\\/(?!schema)/.test(String(url))
+  ? Promise.resolve(new Response("{}", {status: 500})) : send(url, options);
+"""
+
 
 @pytest.mark.parametrize("path", ["/", "explore", "vitals", "errors", "error", "retention"])
 def test_figures_of_before_are_marked_until_those_of_other_days_are_there(
@@ -600,6 +606,35 @@ def test_figures_of_before_are_marked_until_those_of_other_days_are_there(
 
     assert before != [0]
     assert page.problems() == []
+
+
+@pytest.mark.parametrize("path", ["vitals", "funnels", "retention"])
+def test_a_view_that_was_refused_does_not_look_as_if_it_waited(page: Page, path: str) -> None:
+    held = page.tab.command("Page.addScriptToEvaluateOnNewDocument", source=REFUSED_QUERIES)
+    page.open(path)
+    page.until("document.querySelector('#content [role=alert]')")
+    page.tab.command("Page.removeScriptToEvaluateOnNewDocument", **held)
+
+    assert page.until("[document.querySelectorAll('#content .skeleton').length]") == [0]
+    assert page.until(f"{UNMARKED}") == []
+
+
+def test_paper_has_all_rows_of_a_table_in_dark_letters(page: Page) -> None:
+    page.open("/", last="90")
+    page.settle()
+    page.click(".lead .chart-head button", "Table")
+    page.until("document.querySelectorAll('.lead tbody tr').length === 90")
+    page.until("(document.documentElement.dataset.theme = 'dark')")
+    hidden = "((one) => [one.scrollHeight - one.clientHeight])(document.querySelector('.scroll'))"
+    color = "getComputedStyle(document.body).color"
+    on_screen = page.until(hidden), page.until(color)
+    page.tab.command("Emulation.setEmulatedMedia", media="print")
+    on_paper = page.until(hidden), page.until(color)
+    page.tab.command("Emulation.setEmulatedMedia", media="")
+
+    assert on_screen[0] != [0]
+    assert on_screen[1] == "rgb(230, 235, 241)"
+    assert on_paper == ([0], "rgb(23, 32, 43)")
 
 
 def test_errors_wait_in_sight(page: Page) -> None:
@@ -742,11 +777,7 @@ def test_administration_creates_and_deletes_a_website(page: Page) -> None:
     )
     page.tab.open(f"{service.url}/app/admin/websites?website_id={page.website}#code={code}")
     page.click("summary", "New website")
-    page.until(
-        "((field) => { field.value = 'Created <here>';"
-        " field.dispatchEvent(new Event('change', {bubbles: true})); return true; })"
-        "(document.querySelector('.new input'))"
-    )
+    page.write(".new input", "Created <here>")
     page.click(".new button", "Create")
     page.until(delete)
     page.until(f"{made}.textContent.includes('Its events are refused')")

@@ -57,9 +57,9 @@ export function Funnels() {
       ${wanted.steps.length < MAX_STEPS && html`<p class="actions"><button type="button" class="quiet" onClick=${() => change({ ...wanted, steps: [...wanted.steps, { filters: [] }] })}>+ Step</button></p>`}
     </section>
     ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
-    <section ...${marked({ isLoading }, "card answer")}>
-      ${!value ? error == null && html`<${Skeleton} />` : isNobody(value.data) ? html`<${Empty} title="Nobody took the first step in this range">Choose a longer one, or another first step.<//>` : wanted.groupBy ? html`<${Groups} rows=${value.data} steps=${wanted.steps} group=${wanted.groupBy} />` : html`<${Steps} rows=${value.data} steps=${wanted.steps} />`}
-    </section>`;
+    ${(value || error == null) && html`<section ...${marked({ isLoading }, "card answer")}>
+      ${!value ? html`<${Skeleton} />` : isNobody(value.data) ? html`<${Empty} title="Nobody took the first step in this range">Choose a longer one, or another first step.<//>` : wanted.groupBy ? html`<${Groups} rows=${value.data} steps=${wanted.steps} group=${wanted.groupBy} />` : html`<${Steps} rows=${value.data} steps=${wanted.steps} />`}
+    </section>`}`;
 }
 
 /** @param {{step: Step, number: number, columns: import("../api/queries.js").Column[], onChange: (step: Step) => void, onRemove?: () => void}} props */

@@ -45,9 +45,9 @@ export function Retention() {
       <span>in that and later ones,</span><${Choice} title="Periods" value=${String(wanted.periods)} options=${PERIODS} onChoose=${(/** @type {string} */ periods) => change({ ...wanted, periods: Number(periods) })} /><span>in all</span>
     </div></section>
     ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
-    <section ...${marked({ isLoading }, "card answer")}>
-      ${!value ? error == null && html`<${Skeleton} />` : value.data.length === 0 ? html`<${Empty} title="Nobody began in this range">Choose a longer one, or other events to begin with.<//>` : html`<${Cohorts} rows=${value.data} granularity=${wanted.granularity} />`}
-    </section>`;
+    ${(value || error == null) && html`<section ...${marked({ isLoading }, "card answer")}>
+      ${!value ? html`<${Skeleton} />` : value.data.length === 0 ? html`<${Empty} title="Nobody began in this range">Choose a longer one, or other events to begin with.<//>` : html`<${Cohorts} rows=${value.data} granularity=${wanted.granularity} />`}
+    </section>`}`;
 }
 
 /** @param {{side: string, filters: FilterItem[], columns: object[], set: (path: (string | number)[], value: unknown) => void}} props */

@@ -34,7 +34,7 @@ export function Vitals() {
     ${summary.error != null && html`<${Failure} error=${summary.error} onRetry=${summary.reload} />`}
     ${summary.value && rows.size === 0
       ? html`<section class="card">${page.value.filters.length ? html`<${Empty} title="No web vitals with these filters in this range">Remove a filter, or choose a longer range.<//>` : html`<${Empty} title="No web vitals in this range">The tracker sends them from the browsers of visitors. <a href=${viewUrl("setup")}>Setup</a> has the line for your pages.<//>`}</section>`
-      : html`<div ...${marked(summary, "vitals")}>${Object.keys(VITALS).map((name) => html`<${VitalCard} key=${name} metric=${name} row=${rows.get(name)} isLoading=${!summary.value} isChosen=${name === metric} />`)}</div>
+      : (summary.value || summary.error == null) && html`<div ...${marked(summary, "vitals")}>${Object.keys(VITALS).map((name) => html`<${VitalCard} key=${name} metric=${name} row=${rows.get(name)} isLoading=${!summary.value} isChosen=${name === metric} />`)}</div>
         ${rows.has(metric) && html`<${Details} key=${metric} metric=${metric} />`}`}`;
 }
 
