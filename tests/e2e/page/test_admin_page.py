@@ -15,7 +15,7 @@ from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry
 from testing.browsers.marks import NEEDS_CHROMIUM
 from testing.browsers.page import Page, opened_page
-from testing.service import Service, bearer
+from testing.service import Service, bearer, wait_until
 
 pytestmark = [
     pytest.mark.browser,
@@ -386,6 +386,8 @@ def test_what_is_stored_of_one_website_is_not_shown_for_another(page: Page) -> N
     shop, other = another_website(page), another_website(page)
     page.service.directory.update_website(WebsiteId(other.website), WebsiteChange(name="Other"))
     send(shop, event("ann", days_ago=0))
+    listed = "fetch('/v1/session').then((one) => one.text()).then(arguments[0])"
+    wait_until(lambda: '"Other"' in shop.tab.run(listed), "the session lists the website")
     shop.open("admin/storage")
     shop.settle()
     first = shop.until("document.querySelector('tbody td.number').innerText")

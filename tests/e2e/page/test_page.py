@@ -573,7 +573,7 @@ UNMARKED = (
     ".filter((one) => !one.closest('[aria-busy=true]') && !one.querySelector('.skeleton'))"
     ".map((one) => one.innerText)"
 )
-HELD_QUERIES = """
+PENDING_QUERIES = """
 const send = window.fetch;
 window.fetch = (url, options) =>
   String(url).includes("/v1/query/") ? new Promise(() => {}) : send(url, options);
@@ -587,7 +587,7 @@ window.fetch = (url, options) => /\\/query\\/(?!schema)/.test(String(url))
 
 
 @pytest.mark.parametrize("path", ["/", "explore", "vitals", "errors", "error", "retention"])
-def test_figures_of_before_are_marked_until_those_of_other_days_are_there(
+def test_values_of_before_are_marked_until_those_of_other_days_are_there(
     page: Page, path: str
 ) -> None:
     page.open("errors" if path == "error" else path)
@@ -596,7 +596,7 @@ def test_figures_of_before_are_marked_until_those_of_other_days_are_there(
         page.click(".error-groups a")
         page.settle()
     before = page.until(f"[{UNMARKED}.length]")
-    page.tab.run(f"{HELD_QUERIES} arguments[0]()")
+    page.tab.run(f"{PENDING_QUERIES} arguments[0]()")
     if path == "explore":
         page.click("[title='Range of days']")
         page.click("[role=option]", "Last 7 days")
@@ -610,10 +610,10 @@ def test_figures_of_before_are_marked_until_those_of_other_days_are_there(
 
 @pytest.mark.parametrize("path", ["vitals", "funnels", "retention"])
 def test_a_view_that_was_refused_does_not_look_as_if_it_waited(page: Page, path: str) -> None:
-    held = page.tab.command("Page.addScriptToEvaluateOnNewDocument", source=REFUSED_QUERIES)
+    script = page.tab.command("Page.addScriptToEvaluateOnNewDocument", source=REFUSED_QUERIES)
     page.open(path)
     page.until("document.querySelector('#content [role=alert]')")
-    page.tab.command("Page.removeScriptToEvaluateOnNewDocument", **held)
+    page.tab.command("Page.removeScriptToEvaluateOnNewDocument", **script)
 
     assert page.until("[document.querySelectorAll('#content .skeleton').length]") == [0]
     assert page.until(f"{UNMARKED}") == []
@@ -638,10 +638,10 @@ def test_paper_has_all_rows_of_a_table_in_dark_letters(page: Page) -> None:
 
 
 def test_errors_wait_in_sight(page: Page) -> None:
-    held = page.tab.command("Page.addScriptToEvaluateOnNewDocument", source=HELD_QUERIES)
+    script = page.tab.command("Page.addScriptToEvaluateOnNewDocument", source=PENDING_QUERIES)
     page.open("errors")
     page.until("document.querySelector('#content .skeleton')")
-    page.tab.command("Page.removeScriptToEvaluateOnNewDocument", **held)
+    page.tab.command("Page.removeScriptToEvaluateOnNewDocument", **script)
 
     assert page.problems() == []
 
