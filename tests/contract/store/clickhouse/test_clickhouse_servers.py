@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 
 from headrace.adapters.store.clickhouse.address import Host, parse_address
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
+from headrace.adapters.store.clickhouse.row_finder import ClickHouseRowFinder
 from headrace.adapters.store.clickhouse.wide_parameters import MAX_PIECE_CHARACTERS
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.adapters.store.dialect.ddl import MIGRATIONS
@@ -25,10 +26,18 @@ from headrace.adapters.store.dialect.parameters import EncodedParameters
 from headrace.adapters.store.dialect.results import decode_rows
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.base.logs import get_logger
+from headrace.erasure.statements import find_rows
 from headrace.model.catalog import EVENTS
+from headrace.model.erasure import Selector, SelectorKind
 from headrace.ports.store import QueryLimits
 from testing.chdb import ENDLESS, LIMITS, arrow_stream
-from testing.servers.clickhouse import ClickHouseServers, ClickHouseTables, address_of, new_database
+from testing.servers.clickhouse import (
+    ClickHouseServer,
+    ClickHouseServers,
+    ClickHouseTables,
+    address_of,
+    new_database,
+)
 from testing.servers.clickhouse_configuration import CLUSTER
 from testing.servers.ports import free_port
 from testing.service import wait_until
@@ -458,3 +467,38 @@ def test_a_filter_takes_many_values_of_any_total_length(
         {"last": wanted[-1], "all": wanted},
     )
     assert found == [[1, 0]]
+
+
+def logged_statements(server: ClickHouseServer, text: str) -> int:
+    """Return the entries of a server's log of queries that have a text."""
+    server.execute("SYSTEM FLUSH LOGS")
+    return int(
+        server.execute(
+            f"SELECT count() FROM system.query_log WHERE position(query, '{text}') > 0 "
+            "AND position(query, 'query_log') = 0"
+        )
+    )
+
+
+def test_the_log_of_the_servers_has_no_identifier_that_an_erasure_looks_for(
+    dedicated_shards: ClickHouseServers,
+) -> None:
+    servers = dedicated_shards.servers
+    configuration = servers[0].configuration
+    section = "<query_log><database>system</database><table>query_log</table></query_log>"
+    written = configuration.read_text().replace("<clickhouse>", f"<clickhouse>{section}", 1)
+    configuration.write_text(written)
+    for server in servers:
+        server.kill()
+        server.start()
+    with contextlib.closing(ClickHouseTables(servers, cluster=CLUSTER, replicated=0)) as made:
+        made.rows(f"{COUNT} WHERE anonymous_id = {{id:String}}", {"id": "of-a-reader"})
+        erased = Selector(SelectorKind.ANONYMOUS_ID, "of-an-erasure")
+        query = find_rows(EVENTS, "web_1", [erased], made.dialect)
+        assert query is not None
+        finder = ClickHouseRowFinder(made.address)
+        assert finder.select(query) == []
+        finder.close()
+        for server in servers:
+            assert logged_statements(server, "of-a-reader") > 0
+            assert logged_statements(server, "of-an-erasure") == 0

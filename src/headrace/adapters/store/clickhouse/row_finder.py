@@ -18,7 +18,10 @@ from headrace.model.plan import CompiledQuery
 from headrace.model.storage import STORAGE_TABLES
 
 _READ_TIMEOUT_S: Final = 300.0
-_ALL_SHARDS: Final = {"skip_unavailable_shards": 0}
+_SELECT_SETTINGS: Final = {
+    "skip_unavailable_shards": 0,
+    "log_queries": 0,  # else system.query_log of each server has the identifier to erase
+}
 
 _ResultT = TypeVar("_ResultT")
 
@@ -38,7 +41,7 @@ class ClickHouseRowFinder:
 
         def read(client: SyncClient) -> list[list[Any]]:
             client.database = self._address.database
-            return query_rows(client, sql, parameters, _ALL_SHARDS)
+            return query_rows(client, sql, parameters, _SELECT_SETTINGS)
 
         return self._run(lambda: self._pool.run_on_any(read))
 
