@@ -18,9 +18,9 @@ _TEXTS: Final = (
     "as URLs, titles, messages and properties."
 )
 _SERVERS: Final = (
-    "ClickHouse servers may keep the rows in their backups and in detached parts, and the values of "
-    "filters in their logs (system.query_log, system.text_log). Machines that do "
-    "not share this directory keep them in their event logs until their segments are full."
+    "ClickHouse servers may keep the rows in their backups and in detached parts, and values of "
+    "filters in their logs (system.query_log, system.text_log). Machines that do not "
+    "share this directory keep them in their event logs until their segments are full."
 )
 
 _UNUSED_STORE: Final = (

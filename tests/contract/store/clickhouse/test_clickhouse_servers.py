@@ -37,6 +37,7 @@ from testing.servers.clickhouse import (
     ClickHouseTables,
     address_of,
     new_database,
+    reading_address_of,
 )
 from testing.servers.clickhouse_configuration import CLUSTER
 from testing.servers.ports import free_port
@@ -44,6 +45,7 @@ from testing.service import wait_until
 
 pytestmark = pytest.mark.clickhouse
 
+NO_PARTS = r"missing grant SELECT.* (?i:on) system\.parts$"
 COUNT = "SELECT count(), uniqExact(id) FROM events"
 LONG_TIMEOUT = QueryLimits(timeout_s=600, max_memory_bytes=1_000_000_000)
 
@@ -371,6 +373,27 @@ def test_an_unknown_cluster_is_reported_to_the_operator(
     )
     with pytest.raises(OperatorError, match="elsewhere"):
         ClickHouseWriter(parse_address(url)).prepare()
+
+
+def test_a_server_that_is_too_old_is_refused(clickhouse_servers: ClickHouseServers) -> None:
+    url = address_of(clickhouse_servers.servers[:1], new_database())
+    writer = ClickHouseWriter(parse_address(url), oldest_version=(99, 1))
+    with pytest.raises(OperatorError) as refused:
+        writer.prepare()
+    version = clickhouse_servers.servers[0].execute("SELECT version()").strip()
+    assert str(refused.value) == (
+        f"ClickHouse has the version {version}: Headrace needs 99.1 or newer"
+    )
+
+
+def test_a_missing_grant_is_named(clickhouse_servers: ClickHouseServers) -> None:
+    url = reading_address_of(clickhouse_servers.servers[:1], new_database())
+    with pytest.raises(OperatorError, match=NO_PARTS):
+        ClickHouseWriter(parse_address(url)).prepare()
+    with contextlib.closing(ClickHouseTables(clickhouse_servers.servers[:1])) as made:
+        statement = "SELECT count() FROM system.parts"
+        with pytest.raises(StoreUnavailable, match=NO_PARTS):
+            made.rows(statement)
 
 
 def test_an_unreachable_host_is_skipped(clickhouse_servers: ClickHouseServers) -> None:

@@ -34,7 +34,9 @@ def test_a_failed_select_is_translated_by_error_code(code: int, error: type[obje
         ("Connection to h timed out. (connect timeout=3)", "TIMED_OUT"),
         ("[Errno -2] Name or service not known", "UNKNOWN_HOST"),
         ("certificate verify failed: self-signed certificate", "CERTIFICATE_REFUSED"),
-        ("Remote end closed connection without response", "NO_ANSWER"),
+        ("Remote end closed connection without response", "CONNECTION_CLOSED"),
+        ("[Errno 104] Connection reset by peer", "CONNECTION_RESET"),
+        ("something else", "NO_ANSWER"),
     ],
 )
 def test_the_log_states_why_no_server_responded(words: str, name: str) -> None:

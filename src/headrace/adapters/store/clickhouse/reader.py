@@ -197,5 +197,6 @@ def _retrieve_exception(future: asyncio.Future[bytes]) -> None:
 def select_error(failure: ClickHouseError) -> HeadraceError | None:
     """Return the caller's error for a failed select; None where the SQL itself is wrong."""
     if failure.code in _TRANSIENT:
-        return StoreUnavailable(f"ClickHouse cannot run the query: {failure.name}")
+        reason = f"{failure.name}{failure.grant}"
+        return StoreUnavailable(f"ClickHouse cannot run the query: {reason}")
     return query_error(failure)

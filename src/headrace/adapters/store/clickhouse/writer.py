@@ -6,7 +6,6 @@ is away, its batches stay in the log.
 """
 
 import contextlib
-import re
 from collections.abc import Generator, Mapping
 from io import BytesIO
 from typing import Any, Final, NamedTuple
@@ -55,8 +54,14 @@ _USER_ERRORS: Final[Mapping[int, str]] = {
 }
 """Codes that only the operator can fix, and their messages."""
 
-_MISSING_GRANT = re.compile(r"necessary to have the grant (.+?)\. \(")
 _CLUSTER_DOESNT_EXIST: Final = 701
+
+OLDEST_VERSION: Final = (26, 7)
+"""The oldest version that the tests run: older ones do not know all settings of inserts."""
+
+_SELECT_SERVER: Final = (
+    "SELECT version(), (SELECT toFloat64(count()) FROM system.parts WHERE database = '')"
+)
 
 _SELECT_SHARDS: Final = (
     "SELECT max(shard_num), min(replicas), max(replicas) FROM (SELECT shard_num, "
@@ -80,6 +85,7 @@ class ClickHouseWriter:
         migrations: tuple[Migration, ...] = MIGRATIONS,
         read_timeout_s: float = READ_TIMEOUT_S,
         prepare_timeout_s: float = PREPARE_TIMEOUT_S,
+        oldest_version: tuple[int, int] = OLDEST_VERSION,
         clock: Clock | None = None,
     ) -> None:
         self._address = address
@@ -87,6 +93,7 @@ class ClickHouseWriter:
         self._migrator = SchemaMigrator(address, migrations)
         self._read_timeout_s = read_timeout_s
         self._prepare_timeout_s = prepare_timeout_s
+        self._oldest_version = oldest_version
         self._pool = SyncClientPool(address, read_timeout_s=read_timeout_s)
         self._shards: int | None = None
         self._stop_requested = False
@@ -104,8 +111,8 @@ class ClickHouseWriter:
     def prepare(self) -> None:
         """Create or migrate the tables. Safe at every start, on several machines at once.
 
-        Raises `OperatorError` when a newer Headrace wrote them, the cluster is unknown or the user
-        lacks a privilege, else `StoreUnavailable`, which names the statement.
+        Raises `OperatorError` when a newer Headrace wrote them, the server is too old, the cluster
+        is unknown or the user lacks a privilege, else `StoreUnavailable` with the statement.
         """
         began_s = self._clock.monotonic_s()
         try:
@@ -165,6 +172,7 @@ class ClickHouseWriter:
         with contextlib.closing(
             SyncClientPool(address, read_timeout_s=self._prepare_timeout_s)
         ) as pool:
+            pool.run_on_any(self._check_server)
             shards = pool.run_on_any(self._count_shards)
             if address.cluster and not address.is_replicated:
                 for host in address.hosts:  # without Keeper a statement changes one host alone
@@ -172,6 +180,19 @@ class ClickHouseWriter:
             else:
                 pool.run_on_any(prepare)
             return shards
+
+    def _check_server(self, client: SyncClient) -> None:
+        """Raise `OperatorError` for a server that is too old.
+
+        Erasures read `system.parts`: the client raises here where the user may not.
+        """
+        ((version, _),) = query_rows(client, _SELECT_SERVER)
+        numbers = tuple(int(number) for number in str(version).split(".")[:2])
+        if numbers < self._oldest_version:
+            oldest = ".".join(map(str, self._oldest_version))
+            raise OperatorError(
+                f"ClickHouse has the version {version}: Headrace needs {oldest} or newer"
+            )
 
     def _count_shards(self, client: SyncClient) -> int:
         """Return the shards of the cluster, 0 without one.
@@ -292,11 +313,8 @@ def _operator_error(failure: ClickHouseError, address: ClickHouseAddress) -> Ope
         return OperatorError(f'ClickHouse has no cluster "{address.cluster}"')
     if failure.code not in _USER_ERRORS:
         return None
-    missing_grant = _MISSING_GRANT.search(failure.message)
-    grant = f": missing grant {missing_grant[1]}" if missing_grant else ""
-    return OperatorError(
-        f"ClickHouse: {_USER_ERRORS[failure.code].format(user=address.user)}{grant}"
-    )
+    reason = _USER_ERRORS[failure.code].format(user=address.user)
+    return OperatorError(f"ClickHouse: {reason}{failure.grant}")
 
 
 def _first_row(arrow_stream: bytes) -> RowKey | None:

@@ -47,6 +47,9 @@ _CODE = re.compile(r"Code: (\d+)\. .*\(([A-Z_0-9]+)\)", re.DOTALL)
 _SERVER_MEMORY_EXCEEDED = "(total) memory limit exceeded"
 
 
+_MISSING_GRANT = re.compile(r"necessary to have the grant (.+?)\. \(")
+
+
 class ClickHouseError(Exception):
     """chDB or a server rejected a statement, with this code and the code's name.
 
@@ -54,7 +57,9 @@ class ClickHouseError(Exception):
     """
 
     def __init__(self, code: int, name: str, message: str = "") -> None:
-        super().__init__(f"ClickHouse rejected a statement: {name} ({code})")
+        missing_grant = _MISSING_GRANT.search(message)
+        self.grant = f": missing grant {missing_grant[1]}" if missing_grant else ""
+        super().__init__(f"ClickHouse rejected a statement: {name} ({code}){self.grant}")
         self.code = code
         self.name = name
         self.message = message
