@@ -153,7 +153,7 @@ test("a filter that is clicked twice is gone", () => {
 });
 
 test("numbers below 10,000 are shown exactly", () => {
-  assert.deepEqual([0, 9999, 10_000, 1_234_567, null].map(format.shortNumber), ["0", "9,999", "10K", "1.23M", "–"]);
+  assert.deepEqual([0, 9999, 10_000, 1_234_567, 9.99e14, 1e15, -1.25e20, null].map(format.shortNumber), ["0", "9,999", "10K", "1.23M", "999T", "1E15", "-1.25E20", "–"]);
 });
 
 test("durations are read at a glance", () => {

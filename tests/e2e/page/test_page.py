@@ -637,6 +637,55 @@ def test_paper_has_all_rows_of_a_table_in_dark_letters(page: Page) -> None:
     assert on_paper == ([0], "rgb(23, 32, 43)")
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_long_names_of_lines_are_shortened_beside_their_values(page: Page, width: int) -> None:
+    query = {"table": "events", "selects": [{"field": "*", "aggregate": "count", "alias": "n"}]}
+    by_day = {"granularity": "daily", "fill": True, "top": 8, "lastDays": 30}
+    page.set_width(width)
+    page.open(
+        "explore", query=json.dumps({"query": {**query, "groupBy": ["event_name"]}, **by_day})
+    )
+    page.settle()
+    page.until("document.querySelector('.u-over').scrollIntoView({block: 'center'}) || true")
+    left, top = page.until(
+        "((one) => [one.left + one.width / 3, one.top + 60])"
+        "(document.querySelector('.u-over').getBoundingClientRect())"
+    )
+    page.tab.command("Input.dispatchMouseEvent", type="mouseMoved", x=left, y=top)
+    right_of = "[...document.querySelectorAll(%r)].map((one) => one.getBoundingClientRect().right)"
+    (tip,) = page.until(f"(all => all.length && all)({right_of % '.tip'})")
+    values, lines = (page.until(right_of % one) for one in (".tip div span", ".legend span"))
+    (card,) = page.until(right_of % ".answer")
+    overflow = page.overflow()
+    page.set_width(1280)
+
+    assert len(values) == len(lines) > 3
+    assert max(values) <= tip <= card
+    assert max(lines) <= card
+    assert overflow <= 0
+
+
+def test_an_axis_of_huge_values_has_labels(page: Page) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    revenue = {"value": 3e20, "currency": "EUR"}
+    event = {"name": "bought", "anonymousId": "v", "properties": revenue}
+    track = f"/track?website_id={own.website}"
+    key = bearer(page.service.master)
+    assert page.service.post(track, [event], headers=key).status_code == 200
+    select = {"field": "value", "aggregate": "sum", "alias": "total"}
+    query = {"query": {"table": "events", "selects": [select]}, "lastDays": 3}
+    with recorded_drawing(own):
+        own.open("explore", query=json.dumps({**query, "granularity": "daily", "fill": True}))
+        own.settle()
+        labels = own.until(
+            "document.querySelector('.chart canvas').drawn.labels"
+            ".filter(([align]) => align === 'right').map(([, text]) => text)"
+        )
+
+    assert labels == ["0", "1E20", "2E20", "3E20"]
+    assert own.problems() == []
+
+
 def test_errors_wait_in_sight(page: Page) -> None:
     script = page.tab.command("Page.addScriptToEvaluateOnNewDocument", source=PENDING_QUERIES)
     page.open("errors")

@@ -11,10 +11,12 @@ import { useEffect, useRef, useState } from "../vendor/hooks.js";
 
 const PALETTE = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6", "--series-7", "--series-8"];
 const DAY_S = 86_400;
+/** Between the cursor and its tip. */
+const TIP_PX = 14;
 /** Distances of ticks where a bucket has a day or more: uPlot would choose hours. */
 const DAY_STEPS = [1, 2, 3, 7, 14, 28, 31, 61, 92, 183, 365, 730].map((days) => days * DAY_S);
 /** Distances of ticks of counts: between one and two visitors there is none. */
-const WHOLE_STEPS = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
+const WHOLE_STEPS = Array.from({ length: 40 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 /**
@@ -64,12 +66,18 @@ export function TimeSeries({ times, series: lines, open = -1, label, names, form
   const colors = seriesColors(series);
   return html`<figure class="chart" aria-label=${label}>
     <div ref=${host} style=${{ height: `${height}px` }} aria-hidden="true"></div>
-    ${tip && html`<div class="tip" style=${tip.left > tip.width / 2 ? { right: `${tip.width - tip.left + 14}px` } : { left: `${tip.left + 14}px` }}>
+    ${tip && html`<div class="tip" style=${besideCursor(tip)}>
       <b>${names(tip.index)}</b>
       ${series.map(({ label: name, values, isOpen }, index) => isHidden(series, index, tip.index, isOpen) ? null : html`<div key=${name}>
         <i style=${{ background: `var(${colors[index]})` }}></i><bdi>${name}</bdi><span>${format(values[tip.index] ?? null)}</span></div>`)}
     </div>`}
   </figure>`;
+}
+
+/** Where a tip has more room, and how wide it may be there. @param {{left: number, width: number}} tip */
+function besideCursor({ left, width }) {
+  const [side, offset] = left > width / 2 ? ["right", width - left] : ["left", left];
+  return { [side]: `${offset + TIP_PX}px`, maxWidth: `min(20rem, ${width - offset - TIP_PX}px)` };
 }
 
 /** What a chart is drawn for: colours, and pixels of the canvas in one of the window. */

@@ -2,6 +2,9 @@
 
 const EXACT = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+/** Beyond trillions, which have the last letter. */
+const SCIENTIFIC = new Intl.NumberFormat("en", { notation: "scientific", maximumSignificantDigits: 3 });
+const LETTERS_END = 1e15;
 const PERCENT = new Intl.NumberFormat("en", { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const REGIONS = new Intl.DisplayNames("en", { type: "region", fallback: "code" });
 const DAY = dayFirst({ timeZone: "UTC", day: "numeric", month: "short" });
@@ -30,7 +33,7 @@ export function counted(count, one, several) {
 /** Exact below 10,000, else three digits and a letter. @param {number | null | undefined} value */
 export function shortNumber(value) {
   if (value == null) return NOTHING;
-  return Math.abs(value) < 10_000 ? EXACT.format(Number.isInteger(value) ? value : Number(value.toPrecision(4))) : COMPACT.format(value);
+  return Math.abs(value) < 10_000 ? EXACT.format(Number.isInteger(value) ? value : Number(value.toPrecision(4))) : (Math.abs(value) < LETTERS_END ? COMPACT : SCIENTIFIC).format(value);
 }
 
 /** With one decimal, so that shares below each other align; nothing and all need none. @param {number | null | undefined} value a share, 0 to 1 */
