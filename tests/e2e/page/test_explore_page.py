@@ -158,6 +158,39 @@ def test_events_of_bots_alone_turn_no_light_green_and_are_named(page: Page) -> N
     assert new.problems() == []
 
 
+def test_a_click_on_a_head_orders_the_rows_by_its_column(page: Page) -> None:
+    query = {"query": {**QUERY, "groupBy": ["path"]}, "lastDays": 1, "timezone": "UTC"}
+    page.open("explore", query=json.dumps(query), metric="table")
+    head = "document.querySelector('th[aria-sort]')"
+    orders: list[object] = []
+    shown: list[list[str]] = []
+    for _ in range(2):
+        for name in ("path", "views"):
+            before = page.until("location.href")
+            page.click("th button", name)
+            page.until(f"location.href !== {before!r}")
+            page.settle()
+            orders += json.loads(page.parameter("query"))["orderBy"]
+            shown.append(page.until(f"[{head}.ariaSort, {head}.innerText.split(/\\s/)[0]]"))
+
+    assert orders == [
+        {"field": "path", "direction": "asc"},
+        {"field": "views", "direction": "desc"},
+        {"field": "path", "direction": "asc"},
+        {"field": "views", "direction": "desc"},
+    ]
+    assert shown == [["ascending", "path"], ["descending", "views"]] * 2
+    page.click("th button", "views")
+    page.until(f"{head}.ariaSort === 'ascending'")
+    page.settle()
+    counts = page.until(
+        "[...document.querySelectorAll('tbody .number')].map((one) => +one.innerText)"
+    )
+    assert counts == sorted(counts)
+    assert len(counts) > 1
+    assert page.problems() == []
+
+
 def test_saved_query_is_opened_again_replaced_and_deleted(page: Page) -> None:
     query = json.dumps({"query": QUERY, "lastDays": 1, "timezone": "UTC"})
     page.open("explore", query=query)

@@ -31,14 +31,14 @@ function numberNames({ query }) {
   return query.selects.filter(({ aggregate }) => aggregate !== "earliest" && aggregate !== "latest").map(outputName);
 }
 
-/** @param {{body: CustomBody, answer: Answer, view: string, onView: (view: string) => void}} props */
-export function AnswerView({ body, answer, view, onView }) {
+/** @param {{body: CustomBody, answer: Answer, view: string, onView: (view: string) => void, onChange: (body: CustomBody) => void}} props */
+export function AnswerView({ body, answer, view, onView, onChange }) {
   const views = viewsOf(body);
   const shown = views.includes(view) ? view : String(views[0]);
   const View = { line: Line, bars: Bars, number: Numbers, table: Table }[shown] ?? Table;
   return html`<section class="card answer">
     <header><${Tabs} label="Views of the answer" tabs=${views.map((name) => [name, VIEWS[name]])} value=${shown} onChoose=${onView} /></header>
-    ${answer.data.length ? html`<${View} body=${body} answer=${answer} />` : html`<${Empty} title="No rows">Nothing matches this query in this range.<//>`}
+    ${answer.data.length ? html`<${View} body=${body} answer=${answer} onChange=${onChange} />` : html`<${Empty} title="No rows">Nothing matches this query in this range.<//>`}
     <${Truth} body=${body} meta=${answer.meta} />
   </section>`;
 }
@@ -122,23 +122,23 @@ function shownIn({ timezone = "UTC" }) {
   return (/** @type {any} */ value, /** @type {(value: number) => string} */ format) => valueText(value, timezone, format);
 }
 
-/** @param {{body: CustomBody, answer: Answer}} props */
-function Table({ body, answer }) {
+/** @param {{body: CustomBody, answer: Answer, onChange: (body: CustomBody) => void}} props */
+function Table({ body, answer, onChange }) {
   const { date, groups, values } = outputColumns(body);
   const bucket = body.granularity ?? "daily";
   const shown = shownIn(body);
   const valueCell = (/** @type {any} */ value) => shown(value, exactNumber);
   const columns = [
-    ...date.map((key) => ({ key, label: "date", format: (/** @type {string} */ value) => bucketName(value, bucket) })),
-    ...groups.map((key) => ({ key, label: key, ...(key === "country" && { format: countryCell }) })),
-    ...values.map((key) => ({ key, label: key, isNumber: true, hasBar: true, format: valueCell, ...(body.compare && { before: `previous.${key}` }) })),
+    ...date.map((key) => ({ key, label: "date", isSortable: true, format: (/** @type {string} */ value) => bucketName(value, bucket) })),
+    ...groups.map((key) => ({ key, label: key, isSortable: true, ...(key === "country" && { format: countryCell }) })),
+    ...values.map((key) => ({ key, label: key, isSortable: true, isNumber: true, hasBar: true, format: valueCell, ...(body.compare && { before: `previous.${key}` }) })),
     ...(body.compare ? values.map((key) => ({ key: `previous.${key}`, label: `${key} before`, isNumber: true, isMinor: true, format: valueCell })) : []),
   ];
   const flat = (/** @type {Row} */ row) => ({ ...row, ...Object.fromEntries(values.map((key) => [`previous.${key}`, row["previous"]?.[key]])) });
   const others = (answer.others ?? []).map((row) => ({ ...row, ...Object.fromEntries(groups.map((key) => [key, OTHERS])) }));
   const rows = [...answer.data, ...others].map(flat);
   const isWide = date.length + groups.length > 1 || values.length > 2 || values.some((key) => rows.some((row) => typeof row[key] === "string"));
-  return html`<${DataTable} caption="Answer" columns=${columns} rows=${rows} isStacked=${isWide} totals=${answer.totals && flat(answer.totals)} />`;
+  return html`<${DataTable} caption="Answer" columns=${columns} rows=${rows} isStacked=${isWide} order=${body.orderBy?.[0]} onOrder=${body.top || rows.length < 2 ? undefined : (/** @type {any} */ order) => onChange({ ...body, orderBy: [order] })} totals=${answer.totals && flat(answer.totals)} />`;
 }
 
 /** @param {string | null} code */

@@ -50,7 +50,7 @@ export function Explore() {
     </section>
     ${error != null && !refusal && html`<${Failure} error=${error} onRetry=${reload} />`}
     <div class=${value && (isLoading || error != null) ? "stale" : ""} aria-busy=${isLoading}>
-      ${body && value ? html`<${AnswerView} body=${body} answer=${value} view=${metric} onView=${(/** @type {string} */ view) => amend({ metric: view })} />` : isLoading && error == null ? html`<section class="card answer"><${Skeleton} lines=${8} /></section>` : null}
+      ${body && value ? html`<${AnswerView} body=${body} answer=${value} view=${metric} onChange=${onChange} onView=${(/** @type {string} */ view) => amend({ metric: view })} />` : isLoading && error == null ? html`<section class="card answer"><${Skeleton} lines=${8} /></section>` : null}
     </div>`;
 }
 
