@@ -686,6 +686,27 @@ def test_an_axis_of_huge_values_has_labels(page: Page) -> None:
     assert own.problems() == []
 
 
+def test_a_page_that_comes_into_sight_again_shows_what_is_there_now(page: Page) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    days = "document.querySelector('[title=\"Range of days\"] small').textContent"
+    views = "document.querySelectorAll('.figure .value')[1].textContent"
+    send_on_two_days(page.service, own.website)
+    own.open("/", last="7")
+    own.settle()
+    before = own.until(views), own.until(days)
+    send_on_two_days(page.service, own.website)
+    own.until("(Date.now = ((now) => () => now() + 86_400_000)(Date.now))")
+    own.until("document.dispatchEvent(new Event('visibilitychange', {bubbles: true}))")
+    own.until(f"{views} === '4' && document.querySelector('.ranked b').textContent === '4'")
+    today = datetime.now(UTC)
+    tomorrow = today + timedelta(days=1)
+
+    assert before[0] == "2"
+    assert before[1].endswith(f"{today.day} {today:%b %Y}")
+    assert own.until(days).endswith(f"{tomorrow.day} {tomorrow:%b %Y}")
+    assert own.problems() == []
+
+
 def test_errors_wait_in_sight(page: Page) -> None:
     script = page.tab.command("Page.addScriptToEvaluateOnNewDocument", source=PENDING_QUERIES)
     page.open("errors")

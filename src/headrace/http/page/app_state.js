@@ -19,7 +19,9 @@ const TABLES = /** @type {Record<string, string>} */ ({ vitals: "performance", e
 /** The table that a view is about. */
 export const table = computed(() => TABLES[page.value.view] ?? "events");
 export const firstKey = computed(() => `${page.value.website} ${table.value}`);
-export const bounds = computed(() => boundsOf(page.value.range, timezone.value, Date.now(), firstTimes.value[firstKey.value]));
+/** When days were looked at last: the page may be open beyond midnight. */
+export const now = signal(Date.now());
+export const bounds = computed(() => boundsOf(page.value.range, timezone.value, Math.max(now.value, Date.now()), firstTimes.value[firstKey.value]));
 /** All days have none before them to be compared with. */
 export const compare = computed(() => ("isAll" in page.value.range && page.value.compare === "previous_period" ? "none" : page.value.compare));
 export const granularity = computed(() => page.value.granularity || suitableGranularity(bounds.value));

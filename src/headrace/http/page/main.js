@@ -1,11 +1,11 @@
 /** The page: who is signed in, and the view that the URL names. */
 
-import { amend, firstKey, firstTimes, listen, page, session, viewUrl, website } from "./app_state.js";
+import { amend, firstKey, firstTimes, listen, now, page, session, viewUrl, website } from "./app_state.js";
 import { ApiError, whenSignedOut } from "./api/client.js";
 import { fetchSession, rightsOf, whenChangedElsewhere } from "./api/session.js";
 import { forgetBreakdowns } from "./api/standard.js";
 import { handOverDrafts, keepDrafts } from "./controls/draft.js";
-import { forget, useLoad } from "./controls/load.js";
+import { forget, refresh, useLoad } from "./controls/load.js";
 import { Empty, Failure, Skeleton } from "./controls/messages.js";
 import { learnFirst, settleZone } from "./controls/range_picker.js";
 import { html } from "./html.js";
@@ -127,5 +127,13 @@ whenChangedElsewhere(async () => {
 });
 // A link that is opened where the page is open already changes the hash alone.
 addEventListener("hashchange", () => hasCode() && location.reload());
+/** A page that comes into sight again after this time shows what is there now. */
+const FRESH_MS = 300_000;
+addEventListener("visibilitychange", () => {
+  if (document.hidden || Date.now() - now.value < FRESH_MS) return;
+  now.value = Date.now();
+  forgetBreakdowns();
+  refresh();
+});
 listen();
 render(html`<${Page} />`, /** @type {HTMLElement} */ (document.getElementById("page")));

@@ -6,6 +6,8 @@ import { useCallback, useEffect, useState } from "../vendor/hooks.js";
 const kept = new Map();
 /** Loads again what has failed and is still shown. @type {Set<() => void>} */
 const failed = new Set();
+/** Loads again what is shown. @type {Set<() => void>} */
+const shown = new Set();
 const KEPT_MS = 60_000;
 const MAX_KEPT = 50;
 
@@ -50,6 +52,13 @@ export function useLoad(key, load) {
     kept.delete(key);
     setTurn((last) => last + 1);
   }, [key]);
+  useEffect(() => {
+    if (!key) return undefined;
+    shown.add(again);
+    return () => {
+      shown.delete(again);
+    };
+  }, [key, again]);
   const error = state.key === key ? state.error : null;
   useEffect(() => {
     if (error == null) return undefined;
@@ -60,6 +69,11 @@ export function useLoad(key, load) {
   }, [error, again]);
   const reload = useCallback(() => new Set([again, ...failed]).forEach((one) => one()), [again]);
   return { value: state.value, error, isLoading: Boolean(key) && state.key !== key, reload };
+}
+
+/** Load again all that is shown; it stays until the next answers are there. */
+export function refresh() {
+  for (const again of shown) again();
 }
 
 /** Forget all answers. */

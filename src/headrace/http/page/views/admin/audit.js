@@ -8,7 +8,7 @@ import { Empty, Failure, Skeleton } from "../../controls/messages.js";
 import { html } from "../../html.js";
 import { changedFields, subjectOf } from "../../state/admin/audit.js";
 import { datetime } from "../../state/format.js";
-import { useRef, useState } from "../../vendor/hooks.js";
+import { useEffect, useRef, useState } from "../../vendor/hooks.js";
 
 /** @typedef {Record<string, any>} Row */
 
@@ -22,6 +22,10 @@ export function Audit() {
   const isBusy = useRef(false);
   const [failure, setFailure] = useState(/** @type {unknown} */ (null));
   const { value, error, reload } = useLoad(`audit ${opened}`, (signal) => auditLines({ limit: LINES + 1 }, signal));
+  useEffect(() => {
+    setOlder([]); // there may be a gap between them and lines that were loaded again
+    setMore(true);
+  }, [value]);
   if (error != null) return html`<${Failure} error=${error} onRetry=${reload} />`;
   if (!value) return html`<section class="card"><${Skeleton} /></section>`;
   if (value.length === 0) return html`<section class="card"><${Empty} title="Nothing was changed yet" /></section>`;
