@@ -37,7 +37,7 @@ function classOf({ isNumber, isMinor }) {
 function Cell({ column, row, highest }) {
   const value = row[column.key];
   const shown = column.format ? column.format(value, row) : plain(value);
-  const width = highest ? `${(100 * Math.max(0, Number(value) || 0)) / highest}%` : null;
+  const width = highest && Number(value) > 0 ? `${(100 * Number(value)) / highest}%` : null;
   return html`<td class=${classOf(column)} data-label=${column.label}>${width && html`<i class="cell-bar" style=${{ width }}></i>`}<bdi title=${typeof value === "string" && typeof shown === "string" ? shown : undefined}>${shown}</bdi>
     ${column.before && html`<small class="was">was ${column.format?.(row[column.before], row)}</small>`}</td>`;
 }
