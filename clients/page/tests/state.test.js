@@ -12,7 +12,7 @@ import * as format from "../../../src/headrace/http/page/state/format.js";
 import * as funnelSteps from "../../../src/headrace/http/page/state/analyses/funnel_steps.js";
 import { beforeFirst, fittingRange, mayBeginLater, sinceFirst } from "../../../src/headrace/http/page/state/first_days.js";
 import { DEFAULT_STATE, formatUrl, parseUrl, VIEWS } from "../../../src/headrace/http/page/state/page_state.js";
-import { changedRetention, daysOf, expiringDays } from "../../../src/headrace/http/page/state/admin/retention.js";
+import { changedRetention, daysOf, expiringDays, leftToService } from "../../../src/headrace/http/page/state/admin/retention.js";
 import { splitOpen } from "../../../src/headrace/http/page/state/rows.js";
 
 const text = fc.string({ unit: "grapheme", maxLength: 40 });
@@ -304,4 +304,12 @@ test("an erasure names one subject, and a value of the chosen type", () => {
 test("a change is a share, and beyond ten times as much a factor", () => {
   const words = [[3, 4], [4, 3], [1, 10.9], [1, 11], [2, 4_000_000_000]].map(([before, now]) => format.changeWords(Number(format.change(now, before))));
   assert.deepEqual(words, ["33.3%", "25.0%", "990.0%", "×11", "×2B"]);
+});
+
+test("a table without a number any more is kept as long as the service says", () => {
+  const none = { days: null, events: null, errors: null, performance: null };
+  assert.deepEqual(leftToService({ ...none, days: 400 }, none), ["events", "errors", "performance"]);
+  assert.deepEqual(leftToService({ ...none, days: 400, errors: 30 }, { ...none, errors: 30 }), ["events", "performance"]);
+  assert.deepEqual(leftToService({ ...none, errors: 30 }, { ...none, days: 400 }), []);
+  assert.deepEqual(leftToService(none, { ...none, errors: 30 }), []);
 });

@@ -218,6 +218,26 @@ def test_days_that_rows_are_kept_are_changed_after_a_look_at_what_that_hides(pag
     assert shop.problems() == []
 
 
+def test_days_that_are_left_to_the_service_are_named_as_unknown(page: Page) -> None:
+    shop = another_website(page)
+    changed = page.service.http.patch(
+        f"{page.service.url}/v1/admin/websites/{shop.website}",
+        json={"retention": {"errors": 30}},
+        headers=bearer(page.service.key("manage:config")),
+        timeout=60,
+    )
+    assert changed.status_code == 200
+    shop.open("admin/storage")
+    shop.write("[aria-label='Errors, days']", "")
+    shop.click(".keep button", "What would change?")
+
+    assert shop.until("document.querySelector('.keep [role=status]')?.innerText") == (
+        "How long errors are kept is then up to the service, which may hide some of them."
+    )
+    assert shop.until("document.querySelectorAll('.data .cell-bar').length === 0")
+    assert shop.problems() == []
+
+
 def another_website(page: Page) -> Page:
     """Return the same tab for a website of its own."""
     return Page(page.tab, page.service, page.service.website())

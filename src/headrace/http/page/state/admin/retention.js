@@ -6,6 +6,7 @@ import { addDays, todayIn } from "../dates.js";
 /** @typedef {{table: string, startDate: string, endDate: string}} Expiring  days in UTC, both included */
 
 export const RETENTION_FIELDS = Object.freeze({ days: "All tables", events: "Events", errors: "Errors", performance: "Web vitals" });
+const TABLES = Object.keys(RETENTION_FIELDS).filter((name) => name !== "days");
 /** The days before a cutoff that are looked at: a query takes ten years at most. */
 const DAYS_BEFORE = 3651;
 
@@ -28,12 +29,18 @@ export function changedRetention(before, after) {
  */
 export function expiringDays(retention, now = Date.now()) {
   const today = todayIn("UTC", now);
-  return Object.keys(RETENTION_FIELDS).filter((name) => name !== "days").flatMap((table) => {
+  return TABLES.flatMap((table) => {
     const days = retention[table] ?? retention["days"];
     if (!days) return [];
     const endDate = addDays(today, -days - 1);
     return [{ table, startDate: addDays(endDate, -DAYS_BEFORE), endDate }];
   });
+}
+
+/** The tables that would no longer have a number: the service has one for them that the page does not know. @param {Retention} before @param {Retention} after */
+export function leftToService(before, after) {
+  const own = (/** @type {Retention} */ given, /** @type {string} */ table) => given[table] ?? given["days"] ?? null;
+  return TABLES.filter((table) => own(before, table) !== null && own(after, table) === null);
 }
 
 /** The number of a table in words. @param {number | null | undefined} days */

@@ -9,7 +9,7 @@ import { explain, Failure, Skeleton } from "../../controls/messages.js";
 import { onceOnly } from "../../controls/once_only.js";
 import { html } from "../../html.js";
 import { counted } from "../../state/format.js";
-import { changedRetention, daysOf, expiringDays, keptWords, RETENTION_FIELDS } from "../../state/admin/retention.js";
+import { changedRetention, daysOf, expiringDays, keptWords, leftToService, RETENTION_FIELDS } from "../../state/admin/retention.js";
 import { useRef, useState } from "../../vendor/hooks.js";
 
 /** @typedef {import("../../state/admin/retention.js").Retention} Retention */
@@ -57,6 +57,7 @@ function Form({ website, own, onChanged }) {
   };
   const set = (/** @type {string} */ name) => (/** @type {any} */ event) => setTexts({ ...texts, [name]: event.target.value });
   const lost = (hidden ?? []).filter(({ rows }) => rows > 0);
+  const unknown = leftToService(own, wanted).map((table) => RETENTION_FIELDS[/** @type {"events"} */ (table)].toLowerCase());
   return html`<form class="card keep" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), isChanged && step())}>
     <h2>How long rows are kept</h2>
     <div class="fields">${Object.entries(RETENTION_FIELDS).map(([name, words]) => html`<label key=${name}>${words}
@@ -64,9 +65,10 @@ function Form({ website, own, onChanged }) {
       <small class="faint">${days[name] === undefined ? "a number of days" : days[name] === null ? "" : keptWords(days[name])}</small></label>`)}</div>
     <p class="actions">${hidden === null
       ? html`<button type="submit" class="primary" disabled=${!isChanged}>What would change?</button>`
-      : html`<button type="submit" class=${lost.length ? "danger" : "primary"} onClick=${onceOnly}>${lost.length ? "Hide them and keep the rest" : "Apply"}</button>
+      : html`<button type="submit" class=${lost.length || unknown.length ? "danger" : "primary"} onClick=${onceOnly}>${lost.length ? "Hide them and keep the rest" : "Apply"}</button>
         <button type="button" class="quiet" onClick=${() => setKnown(null)}>Cancel</button>`}
-      ${hidden !== null && html`<span role="status">${lost.length ? `${lost.map(({ table, rows }) => counted(rows, ...(NOUNS[table] ?? ["row", "rows"]))).join(", ")} would leave all answers at once, and the disk within a day.` : "No row would leave the answers."}</span>`}</p>
+      ${hidden !== null && html`<span role="status">${lost.length ? `${lost.map(({ table, rows }) => counted(rows, ...(NOUNS[table] ?? ["row", "rows"]))).join(", ")} would leave all answers at once, and the disk within a day.` : unknown.length ? "" : "No row would leave the answers."}
+        ${unknown.length > 0 && `How long ${unknown.join(", ")} are kept is then up to the service, which may hide some of them.`}</span>`}</p>
     ${failure != null && html`<p class="refusal" role="alert">${explain(failure).title}</p>`}
     <p class="faint">Days; 0 keeps rows for ever. An empty field follows the one for all tables, and that the service's own setting.</p></form>`;
 }
