@@ -183,6 +183,41 @@ def test_rows_that_were_counted_of_one_are_not_those_of_another(page: Page) -> N
     assert shop.problems() == []
 
 
+def test_by_keys_alone_one_goes_on_where_a_button_was(page: Page) -> None:
+    """Cancel has the focus at first: a key that is held down confirms nothing."""
+    page.service.key("read:data")
+    button = (
+        "((all, text) => all.find((one) => one.textContent.trim() === text))"
+        "([...document.querySelectorAll('#content button')], %r)"
+    )
+    focused = "document.activeElement.textContent.trim()"
+
+    def press(text: str) -> None:
+        page.until(f"{button % text}.focus() || {button % text}.click() || true")
+
+    page.open("admin/keys")
+    press("Revoke")
+    page.until(f"{focused} === 'Cancel'")
+    press("Cancel")
+    page.until(f"{focused} === 'Revoke'")
+    page.open("admin/storage")
+    page.write("[aria-label='Events, days']", "4000")
+    press("What would change?")
+    page.until(f"{focused} === 'Cancel'")
+    press("Cancel")
+    page.until(f"{focused} === 'What would change?'")
+    page.open("admin/erasures")
+    page.write(".erase input", "nobody")
+    press("Count the rows")
+    page.until("document.activeElement.closest('.erase') && document.activeElement.nodeName")
+    page.open("admin/websites")
+    press("Change")
+    press("Cancel")
+    page.until("document.activeElement.id === 'content'")
+
+    assert page.problems() == []
+
+
 def test_a_form_that_is_sent_twice_creates_one_website(page: Page) -> None:
     page.open("admin/websites")
     page.click("summary", "New website")

@@ -478,6 +478,32 @@ def test_a_panel_takes_the_keys_and_closes_when_the_focus_leaves_it(page: Page) 
     assert page.until("document.activeElement.title") == "Time zone"
 
 
+def test_a_filter_is_made_by_keys_alone(page: Page) -> None:
+    page.open("/", last="7")
+    page.settle()
+    page.press("/")
+    enter = (
+        "document.activeElement.dispatchEvent("
+        "new KeyboardEvent('keydown', {key: %r, bubbles: true, cancelable: true})) || true"
+    )
+    focused = "document.activeElement.closest('.panel') && document.activeElement.ariaLabel"
+    page.until(f"{focused} === 'Search columns'")
+    page.until(enter % "Enter")
+    page.until(f"{focused} === 'Search values'")
+    page.click(".panel button", "Page")
+    page.until(f"{focused} === 'Search columns'")
+    page.until(enter % "Enter")
+    page.until(f"{focused} === 'Search values'")
+    page.until("document.querySelectorAll('.panel [role=option]').length > 1")
+    page.until(enter % "ArrowDown")
+    page.until("document.querySelectorAll('.panel [role=option]')[1].ariaSelected === 'true'")
+    page.until(enter % "Enter")
+    page.until("document.querySelectorAll('.chip').length === 1")
+
+    assert page.until("document.activeElement.title") == "Add a filter"
+    assert page.problems() == []
+
+
 def test_arrow_keys_choose_a_tab_and_only_the_chosen_one_is_a_stop(page: Page) -> None:
     page.open("/")
     page.totals(VISITORS)

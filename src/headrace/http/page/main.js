@@ -5,6 +5,7 @@ import { ApiError, whenSignedOut } from "./api/client.js";
 import { fetchSession, rightsOf, whenChangedElsewhere } from "./api/session.js";
 import { forgetBreakdowns } from "./api/standard.js";
 import { handOverDrafts, keepDrafts } from "./controls/draft.js";
+import { keepFocus } from "./controls/focus.js";
 import { forget, refresh, useLoad } from "./controls/load.js";
 import { Empty, Failure, Skeleton } from "./controls/messages.js";
 import { learnFirst, settleZone } from "./controls/range_picker.js";
@@ -136,4 +137,5 @@ addEventListener("visibilitychange", () => {
   refresh();
 });
 listen();
+keepFocus();
 render(html`<${Page} />`, /** @type {HTMLElement} */ (document.getElementById("page")));

@@ -5,7 +5,7 @@ import { values } from "../api/queries.js";
 import { html } from "../html.js";
 import { columnWords, OPERATOR_WORDS } from "../state/filters.js";
 import { countryName, valueName } from "../state/format.js";
-import { useEffect, useRef, useState } from "../vendor/hooks.js";
+import { useState } from "../vendor/hooks.js";
 import { Chips } from "./chips.js";
 import { useLoad } from "./load.js";
 import { OptionList } from "./option_list.js";
@@ -83,16 +83,11 @@ function ValueList({ field, table, parse, onChoose }) {
 /** Several values: each is chosen by itself, so that one with a comma is one. @param {{field: string, table: string, type: string, value: any, onDone: (value: any) => void}} props */
 function ValueSet({ field, table, type, value, onDone }) {
   const [chosen, setChosen] = useState(() => [value ?? []].flat());
-  const root = useRef(/** @type {HTMLDivElement | null} */ (null));
   const { known, options, isLoading } = useValues(table, type === "datetime" ? "" : field);
   const isNumeric = type === "number" || type === "datetime"; // without a comma, so several may be typed at once
   const change = (/** @type {any[]} */ changed) => setChosen([...new Set(changed)]);
-  const first = useRef(chosen);
-  useEffect(() => {
-    if (chosen !== first.current) root.current?.querySelector("input")?.focus(); // for the next one
-  }, [chosen]);
   const parse = (/** @type {string} */ text) => (isNumeric ? text.split(",").map((one) => one.trim()).filter(Boolean) : [text]).map((one) => scalarOf(one, type));
-  return html`<div class="value-form" ref=${root}>
+  return html`<div class="value-form">
     ${chosen.length > 0 && html`<div class="chips"><${Chips} values=${chosen.map((one) => ({ value: JSON.stringify(one), label: valueName(field, one) }))}
       onRemove=${(/** @type {string} */ text) => change(chosen.filter((one) => JSON.stringify(one) !== text))} /></div>`}
     <${OptionList} key=${chosen.length} label="values" isSearchable=${true} takesOther=${true} isLoading=${isLoading} options=${options.filter((option) => !chosen.includes(known.get(option.value)?.value))}

@@ -66,7 +66,7 @@ function Form({ website, own, onChanged }) {
     <p class="actions">${hidden === null
       ? html`<button type="submit" class="primary" disabled=${!isChanged}>What would change?</button>`
       : html`<button type="submit" class=${lost.length || unknown.length ? "danger" : "primary"} onClick=${onceOnly}>${lost.length ? "Hide them and keep the rest" : "Apply"}</button>
-        <button type="button" class="quiet" onClick=${() => setKnown(null)}>Cancel</button>`}
+        <button type="button" class="quiet" data-next onClick=${() => setKnown(null)}>Cancel</button>`}
       ${hidden !== null && html`<span role="status">${lost.length ? `${lost.map(({ table, rows }) => counted(rows, ...(NOUNS[table] ?? ["row", "rows"]))).join(", ")} would leave all answers at once, and the disk within a day.` : unknown.length ? "" : "No row would leave the answers."}
         ${unknown.length > 0 && `How long ${unknown.join(", ")} are kept is then up to the service, which may hide some of them.`}</span>`}</p>
     ${failure != null && html`<p class="refusal" role="alert">${explain(failure).title}</p>`}
