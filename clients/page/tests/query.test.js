@@ -104,3 +104,20 @@ test("the keys of a website are columns in the place of any key", () => {
     tables[1],
   ]);
 });
+
+test("a query whose lists cannot be shown as words is left to its JSON", () => {
+  const selects = [{ field: "*", aggregate: "count" }];
+  const wrong = [
+    { query: { table: "events", selects: [null] } },
+    { query: { table: "events", selects: [{ aggregate: "count" }] } },
+    { query: { table: "events", selects, filters: 5 } },
+    { query: { table: "events", selects, filters: [{ field: "path" }] } },
+    { query: { table: "events", selects: [{ field: "*", aggregate: "count", filters: [7] }] } },
+    { query: { table: "events", selects, groupBy: [3] } },
+    { query: { table: "events", selects }, orderBy: "path" },
+    { query: { table: "events", selects }, having: [null] },
+  ];
+  assert.deepEqual(wrong.map((body) => parseBody(JSON.stringify(body)).body), wrong.map(() => null));
+  const right = { query: { table: "events", selects, filters: null, groupBy: ["path"] }, orderBy: [{ field: "path" }], having: null };
+  assert.deepEqual(parseBody(JSON.stringify(right)), { body: right, problem: "" });
+});

@@ -1,5 +1,7 @@
 /** The body of a custom query: read from text, changed at a place, described. Pure. */
 
+import { isFilterItem } from "./filters.js";
+
 /** @typedef {import("./filters.js").FilterItem} FilterItem */
 /** @typedef {{field: string, aggregate: string, alias?: string, filters?: FilterItem[]}} Select */
 /**
@@ -44,7 +46,16 @@ export function parseBody(text) {
   if (typeof body !== "object" || body === null || Array.isArray(body)) return { body: null, problem: "A query is a JSON object" };
   if (typeof body.query !== "object" || body.query === null) return { body: null, problem: 'The object has no "query"' };
   if (!Array.isArray(body.query.selects)) return { body: null, problem: '"query" has no list "selects"' };
+  if (!isDrawable(body)) return { body: null, problem: "A list of the query is none, or has an entry of a wrong type" };
   return { body, problem: "" };
+}
+
+/** Whether the lists of a body are such that they can be shown as words; all else is the service's to refuse. @param {any} body */
+function isDrawable({ query, orderBy, having }) {
+  const isObject = (/** @type {unknown} */ one) => typeof one === "object" && one !== null && !Array.isArray(one);
+  const isListOf = (/** @type {(one: any) => boolean} */ isEntry, /** @type {any} */ value) => value == null || (Array.isArray(value) && value.every(isEntry));
+  return isListOf((one) => isObject(one) && typeof one.field === "string" && isListOf(isFilterItem, one.filters), query.selects) && isListOf(isFilterItem, query.filters)
+    && isListOf((one) => typeof one === "string", query.groupBy) && isListOf(isObject, orderBy) && isListOf(isFilterItem, having);
 }
 
 /** @param {any} value @param {Path} path @returns {any} */

@@ -39,7 +39,7 @@ export function FirstSteps({ onFirst }) {
   return html`<div class="setup">
     <${Light} key=${id} id=${id} onFirst=${onFirst} />
     <section class="card step"><b class="count">1</b><div><h2>Put this line into the head of every page</h2>
-      ${script && html`<${Copyable} text=${snippet} />`}
+      <div class="snippet">${script && html`<${Copyable} text=${snippet} />`}</div>
       <p class="faint">It sends page views, page exits, errors and web vitals, and sets no cookie. The address and the integrity value pin this version. Own events: <code>headrace.track("signup")</code>.</p></div></section>
     <section class="card step"><b class="count">2</b><div><h2>Open one of the pages, or paste this into a terminal</h2>
       <${Copyable} text=${curlCall(location.origin, id)} />
