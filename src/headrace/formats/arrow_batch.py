@@ -11,6 +11,7 @@ from arro3.io import read_ipc_stream, write_ipc_stream
 from msgspec import Struct
 
 from headrace.formats.indexed_column import IndexedColumn
+from headrace.formats.packed_column import PackedColumn
 from headrace.model.catalog import Kind
 from headrace.model.storage import StoredColumn, StoredTable
 
@@ -91,6 +92,8 @@ class StreamWriter:
         if values is None or distinct is None or _is_empty(column.kind, distinct):
             return _missing(column.kind, rows)
         self._filled.add(column.name)
+        if isinstance(values, PackedColumn):
+            return _unpacked(values, _ARROW_TYPES[column.kind])
         if isinstance(values, IndexedColumn):
             return _repeat(_array(column.kind, distinct), values.indexes)
         if column.kind is Kind.TEXT and _is_constant(values):
@@ -219,6 +222,12 @@ def _is_constant(values: Sequence[Any]) -> bool:
 def _repeat(values: Array, indexes: "array[int] | bytes") -> Array:
     """Return the value at each index."""
     return values.take(Array.from_buffer(indexes))  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
+
+
+def _unpacked(values: PackedColumn, data_type: DataType) -> Array:
+    """Return an array of values of eight bytes, which Arrow takes from a buffer as numbers."""
+    numbers = Array.from_buffer(memoryview(values.packed).cast("Q"))  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
+    return numbers.cast(DataType.binary()).cast(data_type)
 
 
 def _array(kind: Kind, values: Sequence[Any]) -> Array:

@@ -5,18 +5,16 @@ and one for requests without. The website id is public, so anyone could otherwis
 id first and suppress the event of a server.
 """
 
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
+from headrace.formats.packed_column import PACKED_VALUE_BYTES, PackedColumn
 from headrace.model.log_records import ErrorEvent, Event, EventKind, Vital
 
 EVENT_ID_DIGEST_BYTES = 16
-EVENT_KEY_BYTES = 8
 _MAX_CACHED_NAMESPACES = 4096
-_NO_KEY = bytes(EVENT_KEY_BYTES)
-_KEY_AND_REST = f"{EVENT_KEY_BYTES}s{EVENT_ID_DIGEST_BYTES - EVENT_KEY_BYTES}x"
+_NO_DIGEST = bytes(EVENT_ID_DIGEST_BYTES)
 
 _FLIPPED = tuple(bytes([byte ^ 1]) for byte in range(256))
 
@@ -71,15 +69,15 @@ def event_key(digest: bytes) -> bytes:
 
     Of a billion other ids, one has the same key with a probability of 5 · 10⁻¹¹.
     """
-    return digest[:EVENT_KEY_BYTES]
+    return digest[:PACKED_VALUE_BYTES]
 
 
-def event_keys(digests: Sequence[bytes]) -> Sequence[bytes]:
+def event_keys(digests: Sequence[bytes]) -> PackedColumn:
     """Return the keys of items by their digests: zeros for an empty one, an item without an id."""
     joined = b"".join(digests)
     if len(joined) < EVENT_ID_DIGEST_BYTES * len(digests):
-        return [event_key(digest) if digest else _NO_KEY for digest in digests]
-    return struct.unpack(_KEY_AND_REST * len(digests), joined)  # half the time of single slices
+        joined = b"".join([digest or _NO_DIGEST for digest in digests])
+    return PackedColumn(memoryview(joined).cast("Q")[::2].tobytes())
 
 
 def known_among(known: Mapping[bytes, int], digests: Iterable[bytes]) -> Mapping[bytes, int]:

@@ -18,6 +18,7 @@ from headrace.formats.arrow_batch import (
     read_batch_metadata,
 )
 from headrace.formats.indexed_column import ROW_INDEX_TYPE, IndexedColumn
+from headrace.formats.packed_column import PackedColumn
 from headrace.model.catalog import EVENTS
 from headrace.model.storage import STORAGE_TABLES
 
@@ -92,6 +93,14 @@ def test_indexed_column_has_the_value_of_each_row() -> None:
     (batch,) = batches_of(stream_of(columns(1, 2, 3, country=country, is_bot=is_bot)))
     assert values_of(batch, "country") == ["DE", "", "DE"]
     assert values_of(batch, "is_bot") == [False, True, False]
+
+
+def test_packed_column_has_the_value_of_each_row() -> None:
+    event_key = PackedColumn(b"\0first\xff\0second \0")
+    assert (list(event_key), event_key[-1]) == ([b"\0first\xff\0", b"second \0"], b"second \0")
+    assert event_key[1:] == [b"second \0"]
+    (batch,) = batches_of(stream_of(columns(1, 2, event_key=event_key)))
+    assert values_of(batch, "event_key") == [b"\0first\xff\0", b"second \0"]
 
 
 def test_indexed_column_whose_values_are_all_missing_is_not_written() -> None:
