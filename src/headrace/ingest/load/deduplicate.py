@@ -10,7 +10,7 @@ from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.formats.event_ids import keyed_digests, keyless_digest, known_among
 from headrace.formats.row_ids import EVENT_KIND_OF
 from headrace.ingest.load.batch_reader import ReadRecord
-from headrace.ingest.load.new_digests import NewDigests
+from headrace.ingest.load.new_digests import ExpiringDigests, NewDigests
 from headrace.model.log_records import ErrorEvent, Event, EventKind, LogRecord, Vital
 from headrace.ports.dedup_claims import Claim, DedupClaims
 
@@ -56,18 +56,18 @@ def deduplicate(
     """
     collected = NewDigests() if new_digests is None else new_digests
     digests = [_digests(record.content) for record in records]
+    present = [_present(item_digests) for item_digests in digests]
     lookups: list[bytes] = []
-    for record, item_digests in zip(records, digests, strict=True):
-        present = _present(item_digests)
-        lookups += present
+    for record, record_digests in zip(records, present, strict=True):
+        lookups += record_digests
         if record.content is not None and record.content.has_api_key is None:
-            lookups += map(keyless_digest, present)
+            lookups += map(keyless_digest, record_digests)
     lookups += [
         r.content.idempotency_digest for r in records if r.content and r.content.idempotency_digest
     ]
     dedup = DedupResult([], digests, collected.expiries, dropped=Counter())
     known: Mapping[bytes, int] = find_known(lookups) if lookups else {}
-    if not known and _add_if_all_are_new(records, digests, collected):
+    if not known and _add_if_all_are_new(records, present, collected):
         dedup.kept.extend(
             _unexpired(record.content, _all_indexes(record.content), dedup.dropped)
             for record in records
@@ -138,23 +138,19 @@ def _add_if_all_are_new(
     Most chunks are like that, and so take one step for each of their digests. Returns whether they
     were added.
     """
-    parts: list[Mapping[bytes, int]] = []
-    for record, item_digests in zip(records, digests, strict=True):
+    parts: list[ExpiringDigests] = []
+    for record, record_digests in zip(records, digests, strict=True):
         content = record.content
         if content is None:
             continue
         if content.idempotency_digest:
             expiry_ms = content.received_ms + IDEMPOTENCY_KEY_TTL_MS
-            parts.append({content.idempotency_digest: expiry_ms})
-        if not item_digests:
+            parts.append(ExpiringDigests((content.idempotency_digest,), expiry_ms))
+        if not record_digests:
             continue
         if content.has_api_key is None:  # the namespace is unknown: two digests for each id
             return False
-        present = _present(item_digests)
-        part = dict.fromkeys(present, content.received_ms + EVENT_ID_TTL_MS)
-        if len(part) < len(present):
-            return False
-        parts.append(part)
+        parts.append(ExpiringDigests(record_digests, content.received_ms + EVENT_ID_TTL_MS))
     return new_digests.add_if_all_are_new(parts)
 
 

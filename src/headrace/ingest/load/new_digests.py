@@ -1,6 +1,15 @@
 """The digests that a batch is going to add, with their expiries."""
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
+from typing import NamedTuple
+
+
+class ExpiringDigests(NamedTuple):
+    """Digests with the same expiry in epoch milliseconds."""
+
+    digests: Sequence[bytes]
+    expiry_ms: int
 
 
 class NewDigests:
@@ -12,10 +21,10 @@ class NewDigests:
 
     def __init__(self) -> None:
         self.expiries: dict[bytes, int] = {}
-        self._added: list[Mapping[bytes, int]] = []
+        self._added: list[ExpiringDigests] = []
         self._has_repeats = False
 
-    def add_if_all_are_new(self, parts: Sequence[Mapping[bytes, int]]) -> bool:
+    def add_if_all_are_new(self, parts: Sequence[ExpiringDigests]) -> bool:
         """Add all digests if they differ from each other and from those before.
 
         Otherwise nothing is added. Returns whether they were. A batch that had a repeat may have
@@ -23,15 +32,12 @@ class NewDigests:
         """
         if self._has_repeats:
             return False
-        size = len(self.expiries)
-        for part in parts:
-            self.expiries.update(part)
-            size += len(part)
+        size = len(self.expiries) + sum(len(part.digests) for part in parts)
+        self._add(parts)
         if len(self.expiries) < size:
             self._has_repeats = True
             self.expiries.clear()
-            for part in self._added:
-                self.expiries.update(part)
+            self._add(self._added)
             self._added.clear()
             return False
         self._added += parts
@@ -41,4 +47,9 @@ class NewDigests:
         """Add digests; a later expiry of one replaces the earlier one."""
         self.expiries.update(expiries)
         if not self._has_repeats:
-            self._added.append(expiries)
+            self._added += [ExpiringDigests((digest,), ms) for digest, ms in expiries.items()]
+
+    def _add(self, parts: Sequence[ExpiringDigests]) -> None:
+        for digests, expiry_ms in parts:
+            # It takes two thirds of the time of a dictionary for each part.
+            self.expiries.update(zip(digests, repeat(expiry_ms)))
