@@ -1,6 +1,9 @@
-"""The loader's persistent state: stored offsets, the pending batch, and digests of items."""
+"""The loader's persistent state: stored offsets, the pending batch, and digests of items.
 
-from collections.abc import Iterable, Mapping
+A digest of an event id has `EVENT_ID_DIGEST_BYTES`, and one of an idempotency key has more.
+"""
+
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -67,7 +70,7 @@ class Ledger(Protocol):
         """Store the outcome of a part until the commit. Safe to call twice."""
         ...
 
-    def known_digests(self, digests: Iterable[bytes]) -> Mapping[bytes, int]:
+    def known_digests(self, digests: Sequence[bytes]) -> Mapping[bytes, int]:
         """Return the digests that are remembered, with their expiry in epoch milliseconds.
 
         The result for a digest does not change between `begin` and `commit`.

@@ -16,7 +16,14 @@ FIRST = LogRange(LOG_START, LogOffset(1, 500))
 SECOND = LogRange(LogOffset(1, 500), LogOffset(3, 40))
 
 INDEXES = "SELECT name FROM sqlite_master WHERE name = 'seen_by_expiry'"
-VERSION_1 = """
+
+
+def key(name: str) -> bytes:
+    """Return what stands for the digest of an idempotency key."""
+    return name.encode().ljust(32, b"\0")
+
+
+VERSION_1 = f"""
     CREATE TABLE ledger (identity TEXT NOT NULL, last_batch INTEGER NOT NULL, intent BLOB);
     INSERT INTO ledger VALUES ('first', 0, NULL);
     CREATE TABLE positions (log TEXT PRIMARY KEY, segment INTEGER NOT NULL, place INTEGER NOT NULL)
@@ -24,7 +31,7 @@ VERSION_1 = """
     CREATE TABLE parts (token TEXT PRIMARY KEY, outcome TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE seen (digest BLOB PRIMARY KEY, expires_ms INTEGER NOT NULL) WITHOUT ROWID;
     CREATE INDEX seen_by_expiry ON seen (expires_ms);
-    INSERT INTO seen VALUES (CAST('known' AS BLOB), 100);
+    INSERT INTO seen VALUES (x'{key("known").hex()}', 100);
     PRAGMA user_version = 1;
 """
 VERSION_2 = VERSION_1 + "DROP INDEX seen_by_expiry; PRAGMA user_version = 2;"
@@ -43,7 +50,7 @@ def ledger(path: Path) -> Iterator[SqliteLedger]:
 
 
 def commit(ledger: Ledger, ranges: dict[str, LogRange], **new_digests: int) -> None:
-    digests = {name.encode(): expires_ms for name, expires_ms in new_digests.items()}
+    digests = {key(name): expires_ms for name, expires_ms in new_digests.items()}
     batch = ledger.begin(ranges).batch
     ledger.commit(batch, new_digests=digests, forget_before_ms=0)
 
@@ -72,7 +79,7 @@ def test_reload_forgets_offsets_digests_and_the_pending_batch(ledger: SqliteLedg
     ledger.record_part("token", PartOutcome.STORED)
     ledger.bind_store(IDENTITIES, reload=True)
     assert (ledger.stored_offsets(), ledger.pending_batch(), ledger.parts()) == ({}, None, {})
-    assert ledger.known_digests([b"known"]) == {}
+    assert ledger.known_digests([key("known")]) == {}
     assert ledger.begin({"worker-0": FIRST}).batch == pending.batch + 1
 
 
@@ -121,13 +128,16 @@ def test_batch_that_is_not_pending_cannot_be_committed(ledger: Ledger) -> None:
 
 def test_known_digests_have_their_expiry(ledger: Ledger) -> None:
     commit(ledger, {}, one=100, two=200)
-    assert ledger.known_digests([b"one", b"two", b"three"]) == {b"one": 100, b"two": 200}
+    assert ledger.known_digests([key("one"), key("two"), key("three")]) == {
+        key("one"): 100,
+        key("two"): 200,
+    }
 
 
 def test_digest_seen_again_expires_later(ledger: Ledger) -> None:
     commit(ledger, {}, one=100)
     commit(ledger, {}, one=300)
-    assert ledger.known_digests([b"one"]) == {b"one": 300}
+    assert ledger.known_digests([key("one")]) == {key("one"): 300}
 
 
 def test_many_digests_are_found_in_one_lookup(ledger: Ledger) -> None:
@@ -145,7 +155,7 @@ def test_empty_lookup_finds_nothing(ledger: Ledger) -> None:
 def test_expired_digests_are_forgotten(ledger: Ledger) -> None:
     commit(ledger, {}, one=100, two=200)
     ledger.commit(ledger.begin({}).batch, new_digests={}, forget_before_ms=200)
-    assert ledger.known_digests([b"one", b"two"]) == {b"two": 200}
+    assert ledger.known_digests([key("one"), key("two")]) == {key("two"): 200}
 
 
 def test_all_expired_digests_are_deleted_while_new_ones_arrive(ledger: Ledger) -> None:
@@ -176,7 +186,7 @@ def test_event_ids_of_older_ledgers_are_known_with_and_without_a_key(
     for _ in range(2):
         ledger = SqliteLedger.open(path)
         assert dict(ledger.all_known_digests()) == {
-            b"known": 100,
+            key("known"): 100,
             EVENT_ID: 300,
             EVENT_ID_WITHOUT_KEY: 300,
             IDEMPOTENCY_KEY: 400,
@@ -189,7 +199,7 @@ def test_ledger_of_the_first_version_keeps_its_digests(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(VERSION_1)
     ledger = SqliteLedger.open(path)
-    assert ledger.known_digests([b"known"]) == {b"known": 100}
+    assert ledger.known_digests([key("known")]) == {key("known"): 100}
     commit(ledger, {"worker-0": FIRST}, new=200)
     assert ledger.stored_offsets() == {"worker-0": FIRST.end}
     ledger.close()
@@ -263,4 +273,4 @@ def test_closed_ledger_is_unavailable(path: Path) -> None:
 def test_all_known_digests_can_be_exported(ledger: SqliteLedger) -> None:
     commit(ledger, {"worker-0": FIRST}, a=5, b=7)
     commit(ledger, {"worker-0": SECOND}, b=9)
-    assert dict(ledger.all_known_digests()) == {b"a": 5, b"b": 9}
+    assert dict(ledger.all_known_digests()) == {key("a"): 5, key("b"): 9}
