@@ -6,13 +6,19 @@ known, with its expiry, and what was never remembered must not.
 
 import random
 import sqlite3
+import subprocess
+import sys
+from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from headrace.adapters.sqlite.digest_filter import MIN_SLOTS, DigestFilter, planes_in
+from headrace.adapters.sqlite.digest_filter import DigestFilter
+from headrace.adapters.sqlite.id_blocks import encode_blocks
+from headrace.adapters.sqlite.id_entries import encode_entries, prefix_of
+from headrace.adapters.sqlite.id_index import MIN_SLOTS, planes_in
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.base.clock import MILLISECONDS_PER_DAY
 
@@ -139,6 +145,39 @@ def test_event_ids_of_version_5_are_moved_and_keys_stay(tmp_path: Path) -> None:
             }
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT count(*) FROM seen").fetchone() == (1,)
+
+
+def test_blocks_have_each_entry_once_by_its_prefix_and_in_order() -> None:
+    expiries = {digest: START_MS + number for number, digest in enumerate(digests(20_000))}
+    expected: defaultdict[int, bytes] = defaultdict(bytes)
+    for digest, entry in zip(expiries, encode_entries(expiries), strict=True):
+        expected[prefix_of(digest)] += entry
+    blocks = encode_blocks(expiries)
+    assert blocks == expected
+    assert list(blocks) == sorted(blocks)
+    assert encode_blocks({digests(1)[0]: 7}) == {
+        prefix_of(digests(1)[0]): digests(1)[0] + b"\7" + bytes(7)
+    }
+
+
+def test_ledger_without_a_run_needs_no_numpy(tmp_path: Path) -> None:
+    program = f"""
+import sys
+from pathlib import Path
+from headrace.adapters.sqlite.ledger import SqliteLedger
+ledger = SqliteLedger.open(Path({str(tmp_path / "ledger.sqlite")!r}), run_ids=3)
+loaded = []
+for number in range(3):
+    batch = ledger.begin({{}}).batch
+    ledger.commit(batch, new_digests={{bytes([number]) * 16: 5}}, forget_before_ms=0)
+    loaded.append("numpy" in sys.modules)
+ledger.close()
+print(loaded)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True
+    )
+    assert (ran.stdout, ran.stderr) == ("[False, False, True]\n", "")
 
 
 def test_filter_finds_every_digest_in_its_plane_and_few_others() -> None:

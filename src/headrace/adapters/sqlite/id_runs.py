@@ -8,9 +8,8 @@ from typing import Final, NamedTuple
 from headrace.adapters.sqlite.id_entries import (
     BLOCKS_PER_RUN,
     PREFIX_BITS,
-    encode_blocks,
     latest_expiry,
-    prefixes_of,
+    prefix_of,
 )
 
 ID_RUNS_SCHEMA: Final = """
@@ -74,7 +73,7 @@ class IdRuns:
 
     def expiry_of(self, digest: bytes, runs: Sequence[IdRun]) -> int:
         """Return the latest expiry of a digest in runs, or 0."""
-        prefix = prefixes_of(digest)[0]
+        prefix = prefix_of(digest)
         blocks = [run.first_block + prefix for run in runs]
         marks = ",".join("?" * len(blocks))
         rows = self._connection.execute(
@@ -85,6 +84,8 @@ class IdRuns:
 
     def write(self, expiries: Mapping[bytes, int]) -> tuple[IdRun, bytes]:
         """Write a run of digests with their expiries; return it and its entries."""
+        from headrace.adapters.sqlite.id_blocks import encode_blocks  # noqa: PLC0415 - as `IdIndex`
+
         different = set(expiries.values())
         run = IdRun(self._next_number(), 0, len(expiries), min(different), max(different))
         blocks = encode_blocks(expiries)
