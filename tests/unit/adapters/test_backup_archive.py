@@ -197,5 +197,5 @@ def test_other_files_are_no_backups(tmp_path: Path, content: bytes) -> None:
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(OperatorError, match=r"missing: No such file or directory$"):
+    with pytest.raises(OperatorError, match=r"missing: no such file or directory$"):
         read_archive(tmp_path / "missing", tmp_path, progress=ignore_progress)
