@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 
 from headrace_client import AsyncHeadrace, ClientClosed, InvalidItem, OutboxFull
 from headrace_client.testing import FakeHeadrace
+
+TIMEOUT_S = 10
 
 
 def connected(server: FakeHeadrace, outbox: Path | None = None, **options: Any) -> AsyncHeadrace:
@@ -95,7 +98,7 @@ async def test_program_that_cancels_all_tasks_can_report_after_that(
             await asyncio.sleep(0.1)
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(TIMEOUT_S):
             await client.track("after")
         assert await client.flush()
 
@@ -119,13 +122,56 @@ def test_client_is_usable_after_its_loop_was_closed_during_a_call(
     loop.close()
 
     async def report() -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(TIMEOUT_S):
             await client.track("after")
         assert await client.close()
 
     asyncio.run(report())
     assert not cut_off.done()
     assert server.event_names() == ["cut off", "after"]
+
+
+def test_event_loops_of_several_threads_report_at_the_same_time(server: FakeHeadrace) -> None:
+    client = connected(server)
+
+    async def report(loop_number: int) -> None:
+        for n in range(50):
+            await client.track("a", {"n": 50 * loop_number + n})
+
+    def run(loop_number: int) -> None:
+        asyncio.run(asyncio.wait_for(report(loop_number), TIMEOUT_S))
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(run, range(4)))
+    assert client.client.close()
+
+    assert sorted(one["properties"]["n"] for one in server.items()) == list(range(200))
+
+
+def test_call_that_waits_while_another_event_loop_closes_the_client_ends(tmp_path: Path) -> None:
+    path = tmp_path / "outbox"
+    client = AsyncHeadrace("http://127.0.0.1:9", "key", outbox=path)
+
+    async def report() -> list[str | BaseException]:
+        with locked(path):
+            calls = [asyncio.create_task(client.track(name)) for name in ("written", "waiting")]
+            await asyncio.sleep(0)
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(lambda: asyncio.run(client.close(0))).result()
+        async with asyncio.timeout(TIMEOUT_S):
+            return await asyncio.gather(*calls, return_exceptions=True)
+
+    outcomes = asyncio.run(report())
+
+    assert [type(one) for one in outcomes] == [str, ClientClosed]
+
+
+async def test_client_may_be_closed_twice_at_the_same_time(server: FakeHeadrace) -> None:
+    client = connected(server)
+    await client.track("a")
+
+    assert await asyncio.gather(*(client.close() for _ in range(8))) == [True] * 8
+    assert server.event_names() == ["a"]
 
 
 async def test_query_returns_the_rows(server: FakeHeadrace) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,11 +34,14 @@ class _Waiting(NamedTuple):
     future: asyncio.Future[bool]
 
 
-class AsyncHeadrace(ForkAware):
-    """`Headrace` for one event loop; `client` is that client, for code that is not asynchronous.
+_Append = Callable[[Sequence[_Waiting]], Sequence[bool | BaseException]]
 
-    An await returns when the item is in the outbox. Calls that wait at the same time share a
-    transaction. A call that is cancelled may have reported its item or not.
+
+class AsyncHeadrace(ForkAware):
+    """`Headrace` for asyncio; `client` is that client, for code that is not asynchronous.
+
+    An await returns when the item is in the outbox. Calls of an event loop that wait at the same
+    time share a transaction. A call that is cancelled may have reported its item or not.
     """
 
     def __init__(
@@ -54,8 +58,8 @@ class AsyncHeadrace(ForkAware):
         prepare_for_forks(self)
 
     def _begin(self) -> None:
-        self._waiting: list[_Waiting] = []
-        self._writing: asyncio.Future[Sequence[bool | BaseException]] | None = None
+        self._lock = threading.Lock()
+        self._writers: dict[asyncio.AbstractEventLoop, _Writer] = {}
         self._executor = ThreadPoolExecutor(1, "headrace-outbox")
 
     def after_fork_in_child(self) -> None:
@@ -168,9 +172,7 @@ class AsyncHeadrace(ForkAware):
     async def close(self, timeout_s: float = 5.0) -> bool:
         """Flush for at most this long and stop. Return whether the outbox is empty."""
         self._is_closed = True
-        self._forget_closed_loop()
-        while self._writing is not None:
-            await asyncio.wait((self._writing,))
+        await self._writer().finish()
         is_empty = await asyncio.to_thread(self.client.close, timeout_s)
         self._executor.shutdown(wait=False)
         return is_empty
@@ -191,38 +193,16 @@ class AsyncHeadrace(ForkAware):
     async def _write(self, made: Sequence[Item]) -> bool:
         if self._is_closed:
             raise ClientClosed("the client was closed")
+        return await self._writer().write(made)
+
+    def _writer(self) -> _Writer:
+        """Return the writer of the running event loop."""
         loop = asyncio.get_running_loop()
-        self._forget_closed_loop()
-        one = _Waiting(made, loop.create_future())
-        self._waiting.append(one)
-        if self._writing is None:
-            self._write_waiting(loop)
-        return await one.future
-
-    def _forget_closed_loop(self) -> None:
-        """Expect nothing of a loop that was closed during a write: it calls nothing back."""
-        if self._writing is not None and self._writing.get_loop().is_closed():
-            self._waiting, self._writing = [], None
-
-    def _write_waiting(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Write what waits. No task: a program that cancels all tasks may report after that."""
-        waiting, self._waiting = self._waiting, []
-        self._writing = loop.run_in_executor(self._executor, self._append, waiting)
-        self._writing.add_done_callback(partial(self._finish, loop, waiting))
-
-    def _finish(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        waiting: Sequence[_Waiting],
-        writing: asyncio.Future[Sequence[bool | BaseException]],
-    ) -> None:
-        self._writing = None
-        error = writing.exception()
-        outcomes = writing.result() if error is None else [error] * len(waiting)
-        for one, outcome in zip(waiting, outcomes, strict=True):
-            _settle(one.future, outcome)
-        if self._waiting:
-            self._write_waiting(loop)
+        with self._lock:
+            if loop not in self._writers:
+                self._writers = {k: v for k, v in self._writers.items() if not k.is_closed()}
+                self._writers[loop] = _Writer(loop, self._executor, self._append)
+            return self._writers[loop]
 
     def _append(self, waiting: Sequence[_Waiting]) -> Sequence[bool | BaseException]:
         """Write all in one transaction, or each in its own where not all fit."""
@@ -240,6 +220,54 @@ class AsyncHeadrace(ForkAware):
             return self.client.add(one.items)
         except HeadraceClientError as error:
             return error
+
+
+class _Writer:
+    """Writes the items of the calls of one event loop, in a thread."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, executor: ThreadPoolExecutor, append: _Append
+    ) -> None:
+        self._loop = loop
+        self._executor = executor
+        self._append = append
+        self._waiting: list[_Waiting] = []
+        self._writing: asyncio.Future[Sequence[bool | BaseException]] | None = None
+
+    async def write(self, made: Sequence[Item]) -> bool:
+        """Return whether the items are in the outbox, or were dropped."""
+        one = _Waiting(made, self._loop.create_future())
+        self._waiting.append(one)
+        if self._writing is None:
+            self._write_waiting()
+        return await one.future
+
+    async def finish(self) -> None:
+        """Wait for the calls of this event loop."""
+        while self._writing is not None:
+            await asyncio.wait((self._writing,))
+
+    def _write_waiting(self) -> None:
+        """Write what waits. No task: a program that cancels all tasks may report after that."""
+        waiting, self._waiting = self._waiting, []
+        try:
+            self._writing = self._loop.run_in_executor(self._executor, self._append, waiting)
+        except RuntimeError:  # another event loop has closed the client
+            for one in waiting:
+                _settle(one.future, ClientClosed("the client was closed"))
+        else:
+            self._writing.add_done_callback(partial(self._finish, waiting))
+
+    def _finish(
+        self, waiting: Sequence[_Waiting], writing: asyncio.Future[Sequence[bool | BaseException]]
+    ) -> None:
+        self._writing = None
+        error = writing.exception()
+        outcomes = writing.result() if error is None else [error] * len(waiting)
+        for one, outcome in zip(waiting, outcomes, strict=True):
+            _settle(one.future, outcome)
+        if self._waiting:
+            self._write_waiting()
 
 
 def _settle(future: asyncio.Future[bool], outcome: bool | BaseException) -> None:

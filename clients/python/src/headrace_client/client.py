@@ -19,7 +19,7 @@ from headrace_client.delivery.outbox import Outbox, RefusedItem
 from headrace_client.delivery.poster import ItemPoster
 from headrace_client.delivery.process_lock import ProcessLock
 from headrace_client.delivery.sender import Sender
-from headrace_client.errors import OutboxFull, OutboxUnavailable
+from headrace_client.errors import ClientClosed, OutboxFull, OutboxUnavailable
 from headrace_client.items import Item, ItemMaker
 from headrace_client.options import Stats, check_arguments, split_address
 from headrace_client.queries import QueryClient
@@ -173,6 +173,8 @@ class Headrace(QueryMethods):
         deadline = time.monotonic() + timeout_s
         try:
             is_empty = self.flush(timeout_s)
+        except ClientClosed:  # another thread was faster
+            return True
         finally:
             self._sender.stop(max(deadline - time.monotonic(), _STOP_TIMEOUT_S))
             self._close_outbox()
