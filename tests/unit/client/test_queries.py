@@ -4,6 +4,7 @@ import copy
 import pickle
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from headrace_client import Headrace, QueryRefused, Result
 from headrace_client.queries import ArrowRequest
 from headrace_client.query_bodies import QueryRequest
 from headrace_client.testing import FakeHeadrace
+from headrace_client.testing.arrow import arrow_columns
 
 REPLY = {"data": [{"n": 3}], "meta": {"rowCount": 1}, "totals": {"n": 3}}
 
@@ -87,3 +89,22 @@ def test_fake_server_answers_with_arrow(client: Headrace, server: FakeHeadrace) 
     found = client.query({})
 
     assert found.to_arrow().to_pylist() == list(found)
+
+
+def test_fake_server_writes_arrow_columns_as_the_service_does() -> None:
+    rows: list[dict[str, Any]] = [
+        {"date": "2026-05-01", "properties.plan": "pro", "previous": {"n": 1}, "n": 2**63},
+        {"date": "2026-05-02", "properties.plan": None, "previous": None, "n": None, "is": True},
+        {"date": "2026-05-03", "properties.plan": 5, "previous": {"n": 2}, "n": 1, "of": [1]},
+    ]
+
+    assert arrow_columns(rows) == {
+        "date": ["2026-05-01", "2026-05-02", "2026-05-03"],
+        "properties.plan": ['"pro"', None, "5"],
+        "n": [2.0**63, None, 1.0],
+        "is": [None, True, None],
+        "of": [None, None, "[1]"],
+        "previous.n": [1.0, None, 2.0],
+    }
+    assert list(arrow_columns(rows))[-1] == "previous.n"
+    assert arrow_columns([]) == {}
