@@ -1,9 +1,12 @@
 """What becomes of reported items, for each answer that the service can give."""
 
 import logging
+import os
 import shutil
 import sqlite3
 import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -365,6 +368,40 @@ def test_one_of_two_clients_sends_and_the_other_one_takes_over(
     with connected(server, outbox) as client:
         assert client.flush()
     assert server.event_names() == ["a", "b", "c", "d"]
+
+
+def count_in_another_process(outbox: Path) -> int:
+    """Count the items of an outbox in a process that opens and closes it."""
+    code = """if True:
+        import sqlite3, sys
+        connection = sqlite3.connect(sys.argv[1])
+        print(connection.execute("SELECT count(*) FROM items").fetchone()[0])
+        connection.close()
+    """
+    return int(subprocess.check_output((sys.executable, "-c", code, outbox), timeout=60))
+
+
+def test_two_clients_of_a_process_keep_their_outbox_while_another_process_closes_it(
+    outbox: Path,
+) -> None:
+    """Who closes an outbox that nobody else has locked removes its log, with what comes later."""
+    with unreachable(outbox) as first, unreachable(outbox) as second:
+        first.track("a")
+        counts = [count_in_another_process(outbox)]
+        first.track("a")
+        second.track("a")
+        counts.append(count_in_another_process(outbox))
+        first.close(0)
+        second.close(0)
+
+    assert counts == [1, 3]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_outbox_that_cannot_be_written_is_an_error(outbox: Path) -> None:
+    filled(outbox).chmod(0o400)
+    with pytest.raises(OutboxUnavailable, match="Permission denied"):
+        unreachable(outbox)
 
 
 def test_failure_is_logged_once_and_ends_with_a_success(

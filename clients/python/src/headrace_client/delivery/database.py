@@ -6,6 +6,7 @@ does not have. It could then delete a write-ahead log that others still write.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -187,10 +188,7 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         if self.path is not None:
-            # SQLite gives the mode of the file to its log, too.
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
-            self._inode = os.fstat(file).st_ino
-            os.close(file)
+            self._inode = _ensure_writable(self.path)
         connection = sqlite3.connect(
             ":memory:" if self.path is None else self.path,
             timeout=self._busy_timeout_s,
@@ -248,6 +246,20 @@ class Database:
             self._connection = None
 
 
+def _ensure_writable(path: Path) -> int:
+    """Create a file where there is none, and return its inode. Raises `OSError`.
+
+    A file that is there is not opened: to close it would free the locks that the system has for
+    all connections of this process, and another process could remove the log under them.
+    """
+    with _CREATING, suppress(FileExistsError):
+        # SQLite gives the mode of the file to its log, too.
+        os.close(os.open(os.path.realpath(path), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return path.stat().st_ino
+
+
 def _format(connection: sqlite3.Connection) -> int:
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     return version
@@ -281,6 +293,9 @@ def _sets_wal(connection: sqlite3.Connection) -> bool:
         return False
     return True
 
+
+_CREATING = threading.Lock()
+"""Held while a file is created: after that, another thread may have locks of it."""
 
 _ABANDONED: list[sqlite3.Connection] = []
 """Connections in memory that a fork copied: nothing may use them, and they are not closed."""
