@@ -163,6 +163,13 @@ for (const [what, answer, lastError] of /** @type {const} */ ([
     }));
 }
 
+test("a request without a deadline is answered", () =>
+  withService(async ({ client }) => {
+    const headrace = client({ timeoutMs: Infinity });
+    headrace.track("signup");
+    assert.equal(await headrace.flush(), true);
+  }));
+
 test("a flush without end waits without a warning", () =>
   withService(async (world) => {
     /** @type {Error[]} */

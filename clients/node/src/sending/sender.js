@@ -5,7 +5,7 @@
  * are kept and counted. All timers let the process end: what is unsent then, the next one sends.
  */
 
-import { reasonOfFailure } from "./transport.js";
+import { MAX_TIMER_MS, reasonOfFailure } from "./transport.js";
 import { judge } from "./verdict.js";
 
 /** @typedef {import("../outbox/record.js").Item} Item */
@@ -36,9 +36,6 @@ import { judge } from "./verdict.js";
 
 /** @type {Reason} */
 const EXPIRED = { status: 0, code: "EXPIRED", message: "Not stored in time" };
-
-/** A timer with more ends at once, with a warning. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class Sender {
   /** The number of items that the service has stored. */

@@ -8,6 +8,8 @@ import { gzip } from "node:zlib";
 /** Below this gzip saves nothing worth its time. */
 const GZIP_FROM_BYTES = 1024;
 const MAX_RETRY_AFTER_MS = 3_600_000;
+/** A timer with more ends at once, with a warning. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
 export const USER_AGENT = "headrace-node/0.1.0";
 const compress = promisify(gzip);
 
@@ -22,7 +24,8 @@ const compress = promisify(gzip);
  * @returns {Promise<Reply & {error: unknown}>}
  */
 export async function post({ url, key, timeoutMs }, path, json, abort = new AbortController()) {
-  const timer = setTimeout(() => abort.abort(new DOMException("no whole answer in time", "TimeoutError")), timeoutMs);
+  const end = () => abort.abort(new DOMException("no whole answer in time", "TimeoutError"));
+  const timer = setTimeout(end, Math.min(timeoutMs, MAX_TIMER_MS));
   timer.unref();
   try {
     const body = await encode(json);
