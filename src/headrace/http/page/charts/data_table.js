@@ -24,7 +24,7 @@ function Head({ column, order, onOrder }) {
   const isDown = order ? order.direction === "desc" : !isNumber;
   const name = html`<bdi>${label}</bdi>`;
   return html`<th scope="col" class=${classOf(column)} aria-sort=${order && (isDown ? "descending" : "ascending")}>${onOrder && isSortable
-    ? html`<button type="button" class="link" title=${`Order by ${label}`} onClick=${() => onOrder({ field: key, direction: isDown ? "asc" : "desc" })}>${name}${order && html` <span aria-hidden="true">${isDown ? "↓" : "↑"}</span>`}</button>`
+    ? html`<button type="button" class="link" title=${`Order by ${label}`} onClick=${() => onOrder({ field: key, direction: isDown ? "asc" : "desc" })}>${name}</button>`
     : name}</th>`;
 }
 
