@@ -183,6 +183,32 @@ def test_rows_that_were_counted_of_one_are_not_those_of_another(page: Page) -> N
     assert shop.problems() == []
 
 
+PENDING_CHANGES = """
+const send = window.fetch;
+window.fetch = (url, options) => options?.method && options.method !== "GET"
+  ? new Promise(() => {}) : send(url, options);
+arguments[0]();
+"""
+
+
+def test_a_button_says_that_what_it_does_is_going_on(page: Page) -> None:
+    page.service.key("read:data")
+    page.open("admin/keys")
+    page.settle()
+    page.tab.run(PENDING_CHANGES)
+    page.click("tbody button", "Revoke")
+    page.click(".ask button", "Revoke")
+    page.until(
+        "[...document.querySelectorAll('tbody button')].some((e) => e.innerText === 'Revoke …')"
+    )
+    page.click("summary", "New key")
+    page.click(".choices label", "read:data")
+    page.click(".new button", "Create")
+
+    assert page.until("document.querySelector('.new .primary').innerText === 'Create …'")
+    assert page.problems() == []
+
+
 def test_by_keys_alone_one_goes_on_where_a_button_was(page: Page) -> None:
     """Cancel has the focus at first: a key that is held down confirms nothing."""
     page.service.key("read:data")

@@ -158,6 +158,17 @@ def test_events_of_bots_alone_turn_no_light_green_and_are_named(page: Page) -> N
     assert new.problems() == []
 
 
+def test_a_file_that_is_waited_for_says_so(page: Page) -> None:
+    page.open("explore", query=json.dumps({"query": QUERY, "lastDays": 1, "timezone": "UTC"}))
+    page.settle()
+    button = "[...document.querySelectorAll('.query footer button')].map((e) => e.innerText)"
+    page.tab.run("window.fetch = () => new Promise(() => {}); arguments[0]()")
+    page.click(".query footer button", "CSV")
+
+    assert page.until(f"{button}.includes('CSV …')")
+    assert page.problems() == []
+
+
 def test_a_click_on_a_head_orders_the_rows_by_its_column(page: Page) -> None:
     query = {"query": {**QUERY, "groupBy": ["path"]}, "lastDays": 1, "timezone": "UTC"}
     page.open("explore", query=json.dumps(query), metric="table")

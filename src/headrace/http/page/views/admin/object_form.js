@@ -29,12 +29,14 @@ export function ObjectForm({ name, fields, row = {}, label, save, onCancel }) {
   const [values, setValues] = useDraft(name, () => /** @type {Row} */ ({}));
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const isBusy = useRef(false);
+  const [isSending, setSending] = useState(false);
   const offered = fields.filter(({ isOffered }) => !isOffered || isOffered(values));
   const onSubmit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     if (isBusy.current) return; // a second click would create another object
     setError(null);
     isBusy.current = true;
+    setSending(true);
     try {
       await save(entered(offered, values, row));
       setValues({});
@@ -42,11 +44,12 @@ export function ObjectForm({ name, fields, row = {}, label, save, onCancel }) {
       setError(refusal);
     }
     isBusy.current = false;
+    setSending(false);
   };
   return html`<form onSubmit=${onSubmit}>
     ${offered.map((field) => html`<${Entry} key=${field.name} field=${field} values=${values} row=${row} onChange=${(/** @type {unknown} */ value) => setValues({ ...values, [field.name]: value })} />`)}
     ${error != null && html`<p class="refusal" role="alert">${explain(error).title}</p>`}
-    <p class="actions"><button type="submit" class="primary" >${label}</button>${onCancel && html`<button type="button" class="quiet" onClick=${onCancel}>Cancel</button>`}</p></form>`;
+    <p class="actions"><button type="submit" class="primary">${isSending ? `${label} …` : label}</button>${onCancel && html`<button type="button" class="quiet" onClick=${onCancel}>Cancel</button>`}</p></form>`;
 }
 
 /** The values that were entered, as the API takes them; an empty one takes a value away. @param {Field[]} fields @param {Row} values @param {Row} row */

@@ -102,20 +102,24 @@ function Objects({ kind, noun, columns, fields, actions, isChangeable = false })
 function Actions({ row, actions, onDone }) {
   const [asked, setAsked] = useState(/** @type {Action | null} */ (null));
   const [error, setError] = useState(/** @type {unknown} */ (null));
+  const [doing, setDoing] = useState("");
   const run = async (/** @type {Action} */ action) => {
+    if (doing) return;
     setAsked(null);
     setError(null);
+    setDoing(action.label);
     try {
       await action.run(row);
       if (!action.isOnPage) onDone(action);
     } catch (refusal) {
       setError(refusal);
     }
+    setDoing("");
   };
   const name = row["name"] || row["prefix"] || row["id"]; // "Delete" alone is that of any row
   if (asked) return html`<span class="ask">${asked.confirm} <button type="button" aria-label=${`${asked.label} ${name}`} class=${asked.isDanger ? "danger" : "primary"} onClick=${() => run(asked)}>${asked.label}</button> <button type="button" class="quiet" data-next onClick=${() => setAsked(null)}>Cancel</button></span>`;
   const offered = actions.filter(({ isOffered }) => !isOffered || isOffered(row));
-  return html`<span class="ask">${error != null && html`<span class="refusal wrap" role="alert">${explain(error).title}</span>`}${offered.map((action) => html`<button key=${action.label} type="button" aria-label=${`${action.label} ${name}`} class=${`quiet ${action.isDanger ? "danger" : ""}`} onClick=${() => (action.confirm ? setAsked(action) : run(action))}>${action.label}</button>`)}</span>`;
+  return html`<span class="ask">${error != null && html`<span class="refusal wrap" role="alert">${explain(error).title}</span>`}${offered.map((action) => html`<button key=${action.label} type="button" aria-label=${`${action.label} ${name}`} class=${`quiet ${action.isDanger ? "danger" : ""}`} onClick=${() => (action.confirm ? setAsked(action) : run(action))}>${doing === action.label ? `${doing} …` : action.label}</button>`)}</span>`;
 }
 
 /** An object with its values to be changed. @param {{kind: Kind, noun: string, fields: Field[], row: Row, onDone: (row: Row) => void, onCancel: () => void}} props */

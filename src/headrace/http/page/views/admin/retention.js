@@ -32,6 +32,7 @@ function Form({ website, own, onChanged }) {
   const [texts, setTexts] = useDraft(`retention ${website} ${JSON.stringify(own)}`, () => Object.fromEntries(Object.keys(RETENTION_FIELDS).map((name) => [name, String(own[name] ?? "")])));
   const [known, setKnown] = useState(/** @type {{texts: object, hidden: {table: string, rows: number}[]} | null} */ (null));
   const isBusy = useRef(false);
+  const [isWaiting, setWaiting] = useState(false);
   const [failure, setFailure] = useState(/** @type {unknown} */ (null));
   const hidden = known?.texts === texts ? known.hidden : null; // what comes late is that of other numbers
   const days = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, daysOf(text)]));
@@ -43,6 +44,7 @@ function Form({ website, own, onChanged }) {
     if (isBusy.current) return;
     setFailure(null);
     isBusy.current = true;
+    setWaiting(true);
     try {
       if (hidden === null) {
         setKnown({ texts, hidden: await countHidden(website, wanted) });
@@ -54,6 +56,7 @@ function Form({ website, own, onChanged }) {
       setFailure(refusal);
     }
     isBusy.current = false;
+    setWaiting(false);
   };
   const set = (/** @type {string} */ name) => (/** @type {any} */ event) => setTexts({ ...texts, [name]: event.target.value });
   const lost = (hidden ?? []).filter(({ rows }) => rows > 0);
@@ -64,7 +67,7 @@ function Form({ website, own, onChanged }) {
       <input inputmode="numeric" aria-label=${`${words}, days`} aria-invalid=${days[name] === undefined} placeholder=${name === "days" ? "as the service" : "as all tables"} value=${texts[name]} onInput=${set(name)} />
       <small class="faint">${days[name] === undefined ? "a number of days" : days[name] === null ? "" : keptWords(days[name])}</small></label>`)}</div>
     <p class="actions">${hidden === null
-      ? html`<button type="submit" class="primary" disabled=${!isChanged}>What would change?</button>`
+      ? html`<button type="submit" class="primary" disabled=${!isChanged}>${isWaiting ? "Counting …" : "What would change?"}</button>`
       : html`<button type="submit" class=${lost.length || unknown.length ? "danger" : "primary"} onClick=${onceOnly}>${lost.length ? "Hide them and keep the rest" : "Apply"}</button>
         <button type="button" class="quiet" data-next onClick=${() => setKnown(null)}>Cancel</button>`}
       ${hidden !== null && html`<span role="status">${lost.length ? `${lost.map(({ table, rows }) => counted(rows, ...(NOUNS[table] ?? ["row", "rows"]))).join(", ")} would leave all answers at once, and the disk within a day.` : unknown.length ? "" : "No row would leave the answers."}

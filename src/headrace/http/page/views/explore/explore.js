@@ -1,6 +1,6 @@
 /** Any custom query: composed as a sentence or written as JSON, kept in the URL. */
 
-import { amend, navigate, page, timezone } from "../../app_state.js";
+import { amend, navigate, page, session, timezone } from "../../app_state.js";
 import { ApiError } from "../../api/client.js";
 import { custom, customCsv, customSql } from "../../api/queries.js";
 import { useDraft } from "../../controls/draft.js";
@@ -14,7 +14,6 @@ import { firstBody, parseBody } from "../../state/query_body.js";
 import { corrected, locate } from "../../state/refusals.js";
 import { useEffect, useState } from "../../vendor/hooks.js";
 import { AnswerView } from "./answer.js";
-import { SavedNote, SavedQueries } from "./saved.js";
 import { Sentence } from "./sentence.js";
 
 /** @typedef {import("../../api/queries.js").CustomBody} CustomBody */
@@ -24,7 +23,7 @@ export function Explore() {
   const text = query || JSON.stringify(firstBody(timezone.value));
   const { body } = parseBody(text);
   const [isJson, setJson] = useDraft("json opened", () => false);
-  const [saved, setSaved] = useState(/** @type {{of: string, token: import("../../api/saved.js").SavedToken} | null} */ (null));
+  const [saved, setSaved] = useState(/** @type {{of: string, token: import("../../api/saved.js").SavedToken, Note: any} | null} */ (null));
   const known = useSchema();
   const { value, error, isLoading, reload } = useLoad(body ? `explore ${id} ${text}` : "", (signal) => custom(id, /** @type {CustomBody} */ (body), signal));
   const onChange = (/** @type {CustomBody} */ changed) => navigate({ query: JSON.stringify(changed) });
@@ -40,18 +39,32 @@ export function Explore() {
       ${(isJson || !body) && html`<${JsonEditor} key=${text} text=${text} onChange=${(/** @type {string} */ written) => navigate({ query: written })} />`}
       <footer class="actions">
         ${body && html`<button type="button" class="quiet" aria-pressed=${isJson} onClick=${() => setJson(!isJson)}>${isJson ? "Hide JSON" : "JSON"}</button>`}
-        <${SavedQueries} website=${id} body=${body} onOpen=${onChange} onSaved=${(/** @type {import("../../api/saved.js").SavedToken} */ token) => setSaved({ of: id, token })} />
+        <${SavedQueries} website=${id} body=${body} onOpen=${onChange} onSaved=${(/** @type {import("../../api/saved.js").SavedToken} */ token, /** @type {any} */ Note) => setSaved({ of: id, token, Note })} />
         ${body && html`<${CopyAs} body=${body} website=${id} />`}
         ${body && html`<${DownloadCsv} body=${body} website=${id} />`}
         ${body && html`<button type="button" class="quiet" onClick=${reload}>Run again</button>`}
         <button type="button" class="quiet" onClick=${() => navigate({ query: JSON.stringify(firstBody(timezone.value)), metric: "" })}>Start over</button>
       </footer>
-      ${saved?.of === id && html`<${SavedNote} saved=${saved.token} onClose=${() => setSaved(null)} />`}
+      ${saved?.of === id && html`<${saved.Note} saved=${saved.token} onClose=${() => setSaved(null)} />`}
     </section>
     ${error != null && !refusal && html`<${Failure} error=${error} onRetry=${reload} />`}
     <div class=${value && (isLoading || error != null) ? "stale" : ""} aria-busy=${isLoading}>
       ${body && value ? html`<${AnswerView} body=${body} answer=${value} view=${metric} onChange=${onChange} onView=${(/** @type {string} */ view) => amend({ metric: view })} />` : isLoading && error == null ? html`<section class="card answer"><${Skeleton} lines=${8} /></section>` : null}
     </div>`;
+}
+
+/** The list of saved queries, which is loaded when it is opened. @param {import("./saved.js").PanelProps} props */
+function SavedQueries(props) {
+  if (!session.value?.scopes.includes("manage:data")) return null;
+  const then = (/** @type {() => void} */ close, /** @type {any} */ act) => (/** @type {any[]} */ ...given) => (close(), act(...given));
+  return html`<${Popover} title="Saved queries" className="quiet" label="Saved queries">${(/** @type {() => void} */ close) => html`<${LatePanel} ...${props} onOpen=${then(close, props.onOpen)} onSaved=${then(close, props.onSaved)} />`}<//>`;
+}
+
+/** @param {import("./saved.js").PanelProps} props */
+function LatePanel(props) {
+  const { value: Panel, error, reload } = useLoad("view of saved queries", async () => (await import("./saved.js")).Panel);
+  if (error != null) return html`<${Failure} error=${error} onRetry=${reload} />`;
+  return Panel ? html`<${Panel} ...${props} />` : html`<${Skeleton} lines=${3} />`;
 }
 
 /** @param {{text: string, onChange: (text: string) => void}} props */
@@ -78,29 +91,34 @@ const FORMS = { curl: "curl", command: "headrace query", python: "Python", json:
 /** @param {{body: CustomBody, website: string}} props */
 function CopyAs({ body, website }) {
   const [copied, setCopied] = useState("");
+  const [isWaiting, setWaiting] = useState(false);
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const copy = async (/** @type {keyof FORMS} */ form) => {
     setError(null);
+    setWaiting(true);
     const text = form === "sql" ? await customSql(website, body) : (await import("../../state/copy_as.js")).COPIES[form]?.({ origin: location.origin, website, body });
     await navigator.clipboard.writeText(text ?? "");
     setCopied(FORMS[form]);
     setTimeout(() => setCopied(""), 2000);
   };
-  return html`<${Popover} title="Copy as" className="quiet" label=${copied ? `${copied} copied` : "Copy as"}>
+  return html`<${Popover} title="Copy as" className="quiet" label=${isWaiting ? "Copying …" : copied ? `${copied} copied` : "Copy as"}>
     ${(/** @type {() => void} */ close) => html`<${OptionList} label="Copy as" options=${Object.entries(FORMS).map(([value, label]) => ({ value, label }))}
-      onChoose=${(/** @type {keyof FORMS} */ form) => (close(), copy(form).catch(setError))} />`}<//>${error != null && html`<span class="refusal" role="alert">${explain(error).title}</span>`}`;
+      onChoose=${(/** @type {keyof FORMS} */ form) => (close(), copy(form).catch(setError).finally(() => setWaiting(false)))} />`}<//>${error != null && html`<span class="refusal" role="alert">${explain(error).title}</span>`}`;
 }
 
 /** The rows as the service writes them in CSV. @param {{body: CustomBody, website: string}} props */
 function DownloadCsv({ body, website }) {
+  const [isWaiting, setWaiting] = useState(false);
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const download = async () => {
+    if (isWaiting) return;
     setError(null);
+    setWaiting(true);
     const link = document.createElement("a");
     link.href = URL.createObjectURL(await customCsv(website, body));
     link.download = `${body.query.table}.csv`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   };
-  return html`<button type="button" class="quiet" onClick=${() => download().catch(setError)}>CSV</button>${error != null && html`<span class="refusal" role="alert">${explain(error).title}</span>`}`;
+  return html`<button type="button" class="quiet" onClick=${() => download().catch(setError).finally(() => setWaiting(false))}>${isWaiting ? "CSV …" : "CSV"}</button>${error != null && html`<span class="refusal" role="alert">${explain(error).title}</span>`}`;
 }

@@ -1,12 +1,10 @@
 /** Saved queries in Explore: open one, save what is shown under a name, delete one. */
 
-import { session } from "../../app_state.js";
 import { deleteSaved, savedBody, savedQueries, saveQuery } from "../../api/saved.js";
 import { Copyable } from "../../controls/copyable.js";
 import { useLoad } from "../../controls/load.js";
 import { Empty, explain, Failure, Skeleton } from "../../controls/messages.js";
 import { OptionList } from "../../controls/option_list.js";
-import { Popover } from "../../controls/popover.js";
 import { html } from "../../html.js";
 import { ago } from "../../state/format.js";
 import { useState } from "../../vendor/hooks.js";
@@ -16,15 +14,10 @@ import { useState } from "../../vendor/hooks.js";
 
 const NAME = "[a-z0-9\\-]{1,64}";
 
-/** @param {{website: string, body: CustomBody | null, onOpen: (body: CustomBody) => void, onSaved: (saved: SavedToken) => void}} props */
-export function SavedQueries({ website, body, onOpen, onSaved }) {
-  if (!session.value?.scopes.includes("manage:data")) return null;
-  return html`<${Popover} title="Saved queries" className="quiet" label="Saved queries">${(/** @type {() => void} */ close) => html`<${Panel} website=${website} body=${body}
-    onOpen=${(/** @type {CustomBody} */ opened) => (close(), onOpen(opened))} onSaved=${(/** @type {SavedToken} */ saved) => (close(), onSaved(saved))} />`}<//>`;
-}
+/** @typedef {{website: string, body: CustomBody | null, onOpen: (body: CustomBody) => void, onSaved: (saved: SavedToken, Note: typeof SavedNote) => void}} PanelProps  `Note` shows what was saved */
 
-/** @param {{website: string, body: CustomBody | null, onOpen: (body: CustomBody) => void, onSaved: (saved: SavedToken) => void}} props */
-function Panel({ website, body, onOpen, onSaved }) {
+/** @param {PanelProps} props */
+export function Panel({ website, body, onOpen, onSaved }) {
   const [opened] = useState(() => Date.now()); // an answer that was kept would lack what was saved meanwhile
   const [name, setName] = useState("");
   const [failure, setFailure] = useState(/** @type {unknown} */ (null));
@@ -35,7 +28,7 @@ function Panel({ website, body, onOpen, onSaved }) {
   };
   const open = (/** @type {string} */ chosen) => attempt(async () => onOpen(await savedBody(website, chosen)));
   const save = () => attempt(async () => {
-    if (body) onSaved(await saveQuery(website, name, body));
+    if (body) onSaved(await saveQuery(website, name, body), SavedNote);
   });
   const remove = () => attempt(async () => {
     await deleteSaved(website, name);
