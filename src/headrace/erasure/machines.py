@@ -12,6 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from headrace.base.clock import MILLISECONDS_PER_DAY, Clock, utc_datetime
+from headrace.base.errors import StoreUnavailable
 from headrace.erasure.receipt import describe_gone_machine
 from headrace.ports.rows.erasure import Erasure, ErasureStore
 from headrace.ports.rows.shared_erasures import ErasurePart, Machine, SharedErasures
@@ -23,7 +24,10 @@ RUNNING_MS: Final = 20_000
 GONE_MS: Final = 30 * MILLISECONDS_PER_DAY
 """A machine that was not seen for so long is not waited for. The receipt names it."""
 
-_JOINED_LATER_MS: Final = 60_000
+MAX_CLOCK_SKEW_MS: Final = 30_000
+"""Nothing is erased while the clocks of two machines differ by more."""
+
+_JOINED_LATER_MS: Final = 2 * MAX_CLOCK_SKEW_MS
 """More than the clocks of two machines differ."""
 
 
@@ -45,13 +49,18 @@ class ErasingMachines:
         self._known: set[str] = set()
 
     def join(self) -> None:
-        """Take part: use the key of all machines, and note that this one runs."""
+        """Take part: use the key of all machines, and note that this one runs.
+
+        Also raises `StoreUnavailable` where the clock of another machine is far ahead: with it one
+        of the two would take itself for new, and keep what is to be erased.
+        """
         if not self._has_key:
             self._erasures.use_key(self._shared.agree_on_key(self._erasures.key()))
             self._has_key = True
         now_ms = self._clock.now_ms()
-        if now_ms >= self._next_seen_ms:
+        if not 0 < self._next_seen_ms - now_ms <= SEEN_EVERY_MS:  # also where a clock was set back
             self._shared.note_seen(self._machine_id)
+            self._check_clocks(now_ms)
             self._next_seen_ms = now_ms + SEEN_EVERY_MS
 
     def adopt(self) -> list[Erasure]:
@@ -114,6 +123,14 @@ class ErasingMachines:
     def close(self) -> None:
         """Close the connections."""
         self._shared.close()
+
+    def _check_clocks(self, now_ms: int) -> None:
+        for machine in self._others():
+            if machine.seen_ms > now_ms + MAX_CLOCK_SKEW_MS:
+                raise StoreUnavailable(
+                    f"the clock of the machine {machine.id} is "
+                    f"{(machine.seen_ms - now_ms) // 1000} s ahead of this machine's clock"
+                )
 
     def _put_part(self, erasure: Erasure, part: ErasurePart) -> None:
         self._shared.put_part(erasure.id, replace(part, rows=erasure.rows))
@@ -184,7 +201,9 @@ class OneMachine:
 
 
 def _joined_later(machine: Machine, erasure: Erasure) -> bool:
-    return machine.first_seen_ms > erasure.requested_ms + _JOINED_LATER_MS
+    """Return whether a machine was new after an erasure; its clock may have been wrong then."""
+    is_possible = machine.first_seen_ms <= machine.seen_ms
+    return is_possible and machine.first_seen_ms > erasure.requested_ms + _JOINED_LATER_MS
 
 
 def _time(at_ms: int) -> str:

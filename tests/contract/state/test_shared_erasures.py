@@ -120,6 +120,43 @@ def test_a_machine_that_joins_later_knows_earlier_erasures_as_done(
     assert first.are_files_clean(ERASURE)
 
 
+@pytest.mark.parametrize(("behind_ms", "takes_part"), [(30_000, True), (HOUR_MS, False)])
+def test_a_machine_takes_part_where_no_clock_is_far_ahead_of_its_own(
+    behind_ms: int, takes_part: bool, make: MachineMaker, directory: SqlDirectory, tmp_path: Path
+) -> None:
+    (first, _) = make("a")
+    first.join()
+    behind = ErasingMachines(
+        directory.shared_erasures,
+        FileErasures(tmp_path / "b"),
+        machine_id="b",
+        clock=FixedClock(NOON - behind_ms),
+    )
+    if takes_part:
+        behind.join()
+        return
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable) as refused:
+            behind.join()
+        reason = "the clock of the machine a is 3600 s ahead of this machine's clock"
+        assert str(refused.value) == reason
+
+
+def test_a_machine_whose_clock_was_ahead_at_first_is_waited_for(
+    make: MachineMaker, clock: FixedClock
+) -> None:
+    (first, _), (ahead, _) = make("a"), make("b")
+    clock.advance(HOUR_MS)
+    ahead.join()
+    clock.advance(-HOUR_MS + RUNNING_MS)
+    ahead.join()
+    first.join()
+    first.note_clean(ERASURE)
+    first.note_files_clean(ERASURE)
+    assert not first.are_files_clean(ERASURE)
+    assert ahead.adopt() == [ERASURE]
+
+
 def test_answers_are_clean_when_every_running_machine_says_so(
     make: MachineMaker, clock: FixedClock
 ) -> None:
