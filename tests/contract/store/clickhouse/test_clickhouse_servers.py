@@ -7,7 +7,7 @@ import signal
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -384,6 +384,36 @@ def test_a_server_that_is_too_old_is_refused(clickhouse_servers: ClickHouseServe
     assert str(refused.value) == (
         f"ClickHouse has the version {version}: Headrace needs 99.1 or newer"
     )
+
+
+SHARDS = {"cluster": CLUSTER, "replicated": 0}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ({}, SHARDS, "has the tables of one server: with the option cluster"),
+        (SHARDS, {}, "are distributed over a cluster: the URL needs the option cluster"),
+    ],
+    ids=["into a cluster", "out of it"],
+)
+def test_tables_keep_their_layout_whatever_the_url_says_later(
+    before: dict[str, Any],
+    after: dict[str, Any],
+    reason: str,
+    clickhouse_servers: ClickHouseServers,
+) -> None:
+    servers = clickhouse_servers.servers
+
+    def hosts(options: dict[str, Any]) -> Sequence[ClickHouseServer]:
+        return servers if options else servers[:1]
+
+    with contextlib.closing(ClickHouseTables(hosts(before), **before)) as made:
+        made.insert(EVENTS, rows(0))
+        url = address_of(hosts(after), made.database, **after)
+        with pytest.raises(OperatorError, match=reason):
+            ClickHouseWriter(parse_address(url)).prepare()
+        assert made.rows(COUNT) == [[10, 10]]
 
 
 def test_a_missing_grant_is_named(clickhouse_servers: ClickHouseServers) -> None:

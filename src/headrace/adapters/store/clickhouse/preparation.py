@@ -22,7 +22,7 @@ from headrace.adapters.store.dialect.ddl import (
 )
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.adapters.store.dialect.statements import AlterTable, Statement, render
-from headrace.base.errors import StoreUnavailable
+from headrace.base.errors import OperatorError, StoreUnavailable
 
 _SHOWN_CHARACTERS: Final = 100
 _VERSION: Final = f"SELECT max(version) FROM `{{database}}`.`{VERSION_TABLE}`"  # noqa: S608 - our own names
@@ -31,6 +31,9 @@ _RUNNING_MUTATIONS: Final = (
     "SELECT count(), countIf(latest_fail_reason != '') FROM {mutations} "
     "WHERE database = {{database:String}} AND table = {{table:String}} "
     "AND position(command, {{command:String}}) > 0 AND NOT is_done"
+)
+_ENGINE: Final = (
+    "SELECT engine FROM system.tables WHERE database = {database:String} AND name = {table:String}"
 )
 _COLUMNS: Final = (
     "SELECT table, toString(arraySort(groupArray((position, name, type)))) FROM system.columns "
@@ -59,16 +62,38 @@ class SchemaMigrator:
     def prepare(self, client: SyncClient) -> None:
         """Run the pending steps through one host; without Keeper they change that host alone.
 
-        Raises `OperatorError` when a newer Headrace wrote the tables, `StoreUnavailable` after
+        Raises `OperatorError` when a newer Headrace wrote the tables, or they are of one server and
+        the address names a cluster, or the other way round; `StoreUnavailable` after
         `request_stop`, or what the client raises.
         """
         client.database = "default"
+        self._check_engine(client)
         current_version = self._version(client)
         if pending_migrations(current_version, self._migrations) or not self._is_distributed(
             client
         ):
             self._migrate(client)
         client.database = self._address.database
+
+    def _check_engine(self, client: SyncClient) -> None:
+        """Check that the tables are distributed where there is a cluster, and only there.
+
+        Else each host would have its own rows, or nothing could be stored.
+        """
+        database, cluster = self._address.database, self._address.cluster
+        names = encode_parameters({"database": database, "table": VERSION_TABLE})
+        found = query_rows(client, _ENGINE, names)
+        if not found or (found[0][0] == "Distributed") == bool(cluster):
+            return
+        if cluster:
+            raise OperatorError(
+                f'the database "{database}" of ClickHouse has the tables of one server: with the '
+                "option cluster the URL needs another database"
+            )
+        raise OperatorError(
+            f'the tables of the database "{database}" of ClickHouse are distributed over a '
+            "cluster: the URL needs the option cluster"
+        )
 
     def _migrate(self, client: SyncClient) -> None:
         address = self._address
