@@ -55,7 +55,7 @@ _READY_PAUSE_FACTOR = 1.25
 @click.command("serve")
 @setting_options()
 def serve_command(**overrides: str | None) -> None:
-    """Accept events and answer queries until stopped by SIGTERM or Ctrl-C.
+    """Accept events and answer queries until stopped by SIGTERM, Ctrl-C, or the terminal's end.
 
     Each option is also an environment variable: --port is HEADRACE_PORT. The option takes
     precedence.
@@ -169,6 +169,8 @@ async def _supervise(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
+        loop.add_signal_handler(signal.SIGHUP, stop)
     announcement = asyncio.create_task(_announce(settings, host, port, supervisor))
     publishing = asyncio.create_task(_publish(runtime))
     try:

@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from ipaddress import IPv6Address
 from pathlib import Path
 
@@ -168,16 +168,47 @@ def test_read_only_filesystem_is_one_error() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["to it", "to all its processes"])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, signal.SIGINT, signal.SIGHUP],
+    ids=["SIGTERM", "SIGINT", "SIGHUP"],
+)
 def test_signal_ends_the_service_within_ten_seconds(
-    dedicated_service: ServiceMaker, number: signal.Signals
+    dedicated_service: ServiceMaker,
+    number: signal.Signals,
+    send: Callable[[int, signal.Signals], None],
 ) -> None:
     service = dedicated_service(workers=2).start()
 
-    os.kill(service.pid, number)
+    send(service.pid, number)
 
     wait_until(lambda: service.exit_code() is not None, "the service has ended", timeout_s=10)
     assert service.exit_code() == 0
+
+
+@pytest.mark.slow
+def test_service_that_ignores_the_end_of_its_terminal_survives_it(tmp_path: Path) -> None:
+    service = Service(tmp_path / "data")
+    command = [HEADRACE, "serve", "--data", str(service.data), "--port", str(service.port)]
+    with subprocess.Popen(
+        ["nohup", *command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=clean_environment(),
+        start_new_session=True,
+    ) as process:
+        try:
+            wait_until(service.is_ready, "the service is ready")
+            os.killpg(process.pid, signal.SIGHUP)
+            website = service.website()
+            accepted = service.post(f"/track?website_id={website}", {"name": "a"})
+            assert (accepted.status_code, service.count(website, "events")) == (200, 1)
+            process.terminate()
+            assert process.wait(timeout=10) == 0
+        finally:
+            process.kill()
 
 
 @pytest.mark.slow

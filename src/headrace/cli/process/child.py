@@ -27,10 +27,11 @@ def _wait_for_end(descriptor: int) -> None:
 
 
 def stop_on_signals() -> asyncio.Event:
-    """Return an event that SIGTERM sets. SIGINT is ignored: the supervisor handles it."""
+    """Return an event that SIGTERM sets. The supervisor handles what a terminal sends to all."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     return stop
 
