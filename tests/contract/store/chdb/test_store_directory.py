@@ -55,6 +55,18 @@ os._exit(0)
 COUNT = f"{OPEN}\nsys.exit(f'{{chdb.execute(\"SELECT count() FROM headrace.events\")}}')"
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("a?b", "{0}/a?b must not have a '?'"), ("a\udcff", "'{0}/a\\udcff' must be UTF-8")],
+)
+def test_path_that_chdb_cannot_open_is_refused(tmp_path: Path, name: str, reason: str) -> None:
+    assert _python(OPEN, str(tmp_path / name)) == (
+        1,
+        f"refused: the path of the store {reason.format(tmp_path)}\n",
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_stored_rows_survive_a_process_crash(tmp_path: Path) -> None:
     _filled_store(tmp_path / "store")
     assert _python(COUNT, str(tmp_path / "store")) == (1, "[[3]]\n")

@@ -163,8 +163,7 @@ class ChdbInstance:
 
         Raises `OperatorError` when another process has it open or it cannot be opened.
         """
-        if "?" in str(self.directory):
-            raise OperatorError(f"the path of the store {self.directory} must not have a '?'")
+        _check_path(str(self.directory))
         try:
             create_private_directory(self.directory)
             self._repair_files()
@@ -266,6 +265,16 @@ def _translate_chdb_errors() -> Generator[None]:
         yield
     except RuntimeError as error:
         raise parse_error(str(error)) from None  # the message may hold values of a caller
+
+
+def _check_path(path: str) -> None:
+    """Raise `OperatorError` for a path that chDB cannot open: it takes a URL in UTF-8."""
+    if "?" in path:
+        raise OperatorError(f"the path of the store {path} must not have a '?'")
+    try:
+        path.encode()
+    except UnicodeEncodeError as error:
+        raise OperatorError(f"the path of the store {path!r} must be UTF-8") from error
 
 
 def _is_locked(file: Path) -> bool:
