@@ -32,7 +32,7 @@ def runtime_directory(data: Path, *, temporary: Path | None = None) -> Generator
     service left there. Its own name is new each time, so a dying process of the previous service
     cannot touch its files. Raises `OperatorError`.
     """
-    parent = temporary or short_temporary_directory(Path(tempfile.gettempdir()))
+    parent = temporary or short_temporary_directory(_temporary_directory())
     path = _path_for(parent, data)
     lock = _open_locked(path)
     try:
@@ -47,6 +47,15 @@ def runtime_directory(data: Path, *, temporary: Path | None = None) -> Generator
             with contextlib.suppress(OSError):
                 path.rmdir()
             os.close(lock)
+
+
+def _temporary_directory() -> Path:
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError as error:
+        raise OperatorError(
+            f"{error.strerror}: set TMPDIR to a directory that can be written"
+        ) from error
 
 
 def short_temporary_directory(directory: Path) -> Path:

@@ -67,6 +67,11 @@ def test_path_that_chdb_cannot_open_is_refused(tmp_path: Path, name: str, reason
     assert list(tmp_path.iterdir()) == []
 
 
+def test_temporary_directory_that_cannot_be_used_is_replaced(tmp_path: Path) -> None:
+    program = f"import os\nos.environ['TMPDIR'] = '/proc'\n{OPEN}"  # has no new files, as /sys
+    assert _python(program, str(tmp_path / "store")) == (0, "")
+
+
 def test_stored_rows_survive_a_process_crash(tmp_path: Path) -> None:
     _filled_store(tmp_path / "store")
     assert _python(COUNT, str(tmp_path / "store")) == (1, "[[3]]\n")

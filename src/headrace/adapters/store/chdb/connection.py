@@ -7,6 +7,7 @@ process that has imported it must not fork.
 import contextlib
 import fcntl
 import os
+import tempfile
 import threading
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -210,6 +211,8 @@ class ChdbInstance:
     def _connect(self, options: str) -> ChdbSession:
         # chDB cannot be imported where TZ is a rule, such as CET-1CEST, and not the name of a file.
         os.environ["TZ"] = "UTC"
+        # Its import creates a directory there, and fails where TMPDIR or /tmp cannot be written.
+        os.environ["TMPDIR"] = tempfile.gettempdir()
         from chdb.state.sqlitelike import Connection  # noqa: PLC0415 - see the module docstring
 
         connection = Connection(f"{self.directory}?{options}" if options else str(self.directory))
