@@ -1,6 +1,8 @@
 """A server that sends its response a byte at a time keeps neither an item nor a query for ever."""
 
+import os
 import socketserver
+import sys
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -20,8 +22,10 @@ BEGINNINGS = {
 
 
 @contextmanager
-def slow_server(beginning: bytes, byte: bytes) -> Generator[str]:
-    """Serve responses without an end, until the block ends; yield the address."""
+def slow_server(
+    beginning: bytes, byte: bytes, *, count: int = sys.maxsize, end: bytes = b""
+) -> Generator[str]:
+    """Serve a response with so many bytes in turn; yield the address."""
     is_ended = threading.Event()
 
     class Handler(socketserver.BaseRequestHandler):
@@ -29,8 +33,13 @@ def slow_server(beginning: bytes, byte: bytes) -> Generator[str]:
             self.request.recv(65536)
             try:
                 self.request.sendall(beginning)
-                while not is_ended.wait(BYTE_PAUSE_S):
+                for _ in range(count):
+                    if is_ended.wait(BYTE_PAUSE_S):
+                        return
                     self.request.sendall(byte)
+                self.request.sendall(end)
+                while self.request.recv(65536):  # what is unread would reset the connection
+                    pass
             except OSError:  # the client has closed the connection
                 return
 
@@ -68,6 +77,19 @@ def test_request_with_items_ends_by_its_deadline_and_they_stay(client: Headrace)
 
     stats = client.stats()
     assert (stats.pending, stats.last_error) == (1, "ReadTimeout: the response does not end")
+
+
+def test_large_request_has_more_time() -> None:
+    reply = b'{"status": "success"}'
+    end = b"\r\nContent-Length: %d\r\n\r\n%s" % (len(reply), reply)
+    count = int(3 * TIMEOUT_S / BYTE_PAUSE_S)  # beyond the deadline of a small request
+    with (
+        slow_server(*BEGINNINGS["head"], count=count, end=end) as url,
+        Headrace(url, "key", outbox=None, make_http_client=impatient) as client,
+    ):
+        client.track("a", {"incompressible": os.urandom(100_000).hex()})
+        assert client.flush()
+        assert client.stats().failures == 0
 
 
 def test_queries_in_turn_share_their_connections(server: FakeHeadrace) -> None:

@@ -18,6 +18,7 @@ import httpx
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+_SLOWEST_UPLOAD_BYTES_PER_S = 8 * 1024  # a mobile line at its edge; with less a batch never ends
 _CONNECTED = ("connect_tcp.complete", "connect_unix_socket.complete", "start_tls.complete")
 _WRONG_SETTINGS = (ValueError, ImportError, OSError, httpx.InvalidURL)
 """What httpx raises for proxies and certificates of the environment that it cannot use."""
@@ -37,7 +38,8 @@ class Response(NamedTuple):
 class HttpSession:
     """Sends one request at a time with an httpx client. Raises `SessionUnavailable`.
 
-    A request may take twice as long as the client waits for one part of a response.
+    A request may take twice as long as the client waits for one part of a response, and a large
+    body longer.
     """
 
     def __init__(self, make_http_client: Callable[[], httpx.Client]) -> None:
@@ -62,7 +64,8 @@ class HttpSession:
         max_bytes: float = float("inf"),
     ) -> Response:
         """Send a body and return the response. Raises `httpx.HTTPError`, `httpx.InvalidURL`."""
-        deadline = _Deadline(self._timeout_s, self._connections)
+        upload_s = len(content) / _SLOWEST_UPLOAD_BYTES_PER_S
+        deadline = _Deadline(self._timeout_s + upload_s, self._connections)
         try:
             with (
                 deadline,
@@ -130,6 +133,7 @@ class _Deadline:
         self._lock = threading.Lock()
         self._is_finished = False
         self._timer = threading.Timer(min(timeout_s, threading.TIMEOUT_MAX), self._cut)
+        self._timer.name = "headrace-deadline"
         self._timer.daemon = True
 
     @property
