@@ -123,6 +123,24 @@ async def test_requests_are_reported_with_method_and_status(server: FakeHeadrace
     ]
 
 
+def fail(_: Request) -> Any:
+    raise KeyError("in an option")
+
+
+async def test_option_that_fails_costs_the_visitor_or_the_report_and_no_request(
+    server: FakeHeadrace, caplog: pytest.LogCaptureFixture
+) -> None:
+    await call_asgi(server, RequestOptions(visitor=fail), "POST /orders")
+    await call_asgi(server, RequestOptions(is_reported=fail), "GET /prices/a", "POST /orders")
+
+    purchase = {"name": "purchase", "properties": {"value": 120}}
+    assert sent(server) == [{**purchase, "path": "/orders", **VISITOR}, purchase]
+    assert [one.getMessage() for one in caplog.records if one.exc_info] == [
+        "a request is reported without its visitor: visitor failed",
+        *["a request is not reported: is_reported failed"] * 2,
+    ]
+
+
 async def test_requests_can_be_left_out(server: FakeHeadrace) -> None:
     options = RequestOptions(is_reported=lambda request: not request.path.endswith("/health"))
     await call_asgi(server, options, "GET /prices/health")

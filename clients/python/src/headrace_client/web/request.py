@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
+
+_logger = logging.getLogger("headrace_client")
 
 _MAX_TEXT = 2048  # the service refuses longer ones
 _MAX_ID = 256
@@ -75,19 +78,33 @@ class RequestReporter:
         self._trusted = options.networks()
 
     def is_reported(self, request: Request) -> bool:
-        """Return whether anything may be reported of a request."""
-        return self.options.is_reported is None or self.options.is_reported(request)
+        """Return whether anything may be reported of a request. Raises nothing."""
+        if self.options.is_reported is None:
+            return True
+        try:
+            return self.options.is_reported(request)
+        except Exception:
+            _logger.exception("a request is not reported: is_reported failed")
+            return False
 
     def fields(self, request: Request) -> dict[str, str | None]:
         """Return the fields that all items of a request get."""
-        visitor = self.options.visitor
-        ids: Mapping[str, str | None] = visitor(request) if visitor else {}
         return {
             "path": request.path[:_MAX_TEXT],
             "ip": self._client_address(request),
             "user_agent": request.headers.get("user-agent", "")[:_MAX_TEXT] or None,
-            **{name: value for name, value in ids.items() if value and len(value) <= _MAX_ID},
+            **self._visitor(request),
         }
+
+    def _visitor(self, request: Request) -> Mapping[str, str]:
+        if self.options.visitor is None:
+            return {}
+        try:
+            ids = self.options.visitor(request)
+            return {name: value for name, value in ids.items() if value and len(value) <= _MAX_ID}
+        except Exception:  # a page is not to fail for what is reported of it
+            _logger.exception("a request is reported without its visitor: visitor failed")
+            return {}
 
     def events(self, request: Request, status: int, content_type: str) -> list[Event]:
         """Return the events of a request whose response has begun."""
