@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from headrace.adapters.store.clickhouse.address import Host, parse_address
+from headrace.adapters.store.clickhouse.connection import SyncClientPool, query_rows
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
 from headrace.adapters.store.clickhouse.row_finder import ClickHouseRowFinder
 from headrace.adapters.store.clickhouse.wide_parameters import MAX_PIECE_CHARACTERS
@@ -384,6 +385,29 @@ def test_a_server_that_is_too_old_is_refused(clickhouse_servers: ClickHouseServe
     assert str(refused.value) == (
         f"ClickHouse has the version {version}: Headrace needs 99.1 or newer"
     )
+
+
+def test_a_response_needs_no_space_on_the_disk_of_the_server(
+    dedicated_shards: ClickHouseServers,
+) -> None:
+    """On a full disk a server cuts off what it has written there, and reports success."""
+    (server, *_) = dedicated_shards.servers
+    temporary = server.data / "tmp"
+    numbers = "SELECT repeat('0123456789', number) FROM numbers(1000)"  # 5 MB
+
+    def count() -> int:
+        return len(pool.run_on_any(lambda client: query_rows(client, numbers)))
+
+    with (
+        contextlib.closing(ClickHouseTables([server])) as made,
+        contextlib.closing(SyncClientPool(made.address, read_timeout_s=60)) as pool,
+    ):
+        assert (len(made.rows(numbers)), count()) == (1000, 1000)  # opens the connections
+        temporary.rmdir()
+        temporary.touch()  # so that no file can be written in it
+        assert (len(made.rows(numbers)), count()) == (1000, 1000)
+        temporary.unlink()
+        temporary.mkdir()
 
 
 SHARDS = {"cluster": CLUSTER, "replicated": 0}

@@ -18,6 +18,13 @@ from headrace.base.logs import get_logger
 
 CONNECT_TIMEOUT_S: Final = 3
 
+_RESPONSE_BUFFER_BYTES: Final = 1_073_741_824
+"""A server keeps a response in memory until its statement has ended: more than any response has.
+
+What does not fit goes to the server's disk. Where that is full the server cuts off the response, to
+nothing without a buffer, and reports success.
+"""
+
 NO_RESPONSE: Final = -1
 """The code of a failure that no server reported: it is away, or the connection broke."""
 
@@ -168,6 +175,7 @@ def _options(address: ClickHouseAddress, host: Host, read_timeout_s: float) -> M
         "autogenerate_session_id": False,  # a session would run one query at a time
         "show_clickhouse_errors": "scrub",
         "client_name": "headrace",
+        "settings": {"buffer_size": _RESPONSE_BUFFER_BYTES},
         **({"ca_cert": address.ca_file} if address.ca_file else {}),
     }
 
