@@ -153,6 +153,9 @@ async def _supervise(
     supervisor = Supervisor(
         _process_specs(settings, listening_socket.fileno(), runtime.directory),
         environment={
+            # numpy's library of linear algebra, which nothing here uses, starts a thread for each
+            # processor when it is imported.
+            "OPENBLAS_NUM_THREADS": "1",
             **os.environ,
             **settings_environment(settings),
             METRICS_DIRECTORY_VARIABLE: str(metrics_directory),

@@ -295,6 +295,13 @@ def test_time_zone_of_the_machine_changes_nothing(
 
 
 @pytest.mark.slow
+def test_engine_has_no_threads_for_linear_algebra(service: Service) -> None:
+    (engine,) = service.child_pids("engine")
+    variables = Path(f"/proc/{engine}/environ").read_bytes().split(b"\0")
+    assert b"OPENBLAS_NUM_THREADS=1" in variables
+
+
+@pytest.mark.slow
 def test_idle_connections_do_not_delay_shutdown(dedicated_service: ServiceMaker) -> None:
     service = dedicated_service().start()
     idle = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(5)]
