@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 _LINE_SLOTS: Final = 64
-_LINE_DTYPE: Final = np.uint32
-_PROBES: Final = slice(4, 8)
-"""Bytes of a digest. Each gives one position within the line that the four bytes before give."""
+_WORD: Final = np.uint32
+_PROBE_BITS: Final = _WORD(0x3F3F3F3F)
+"""Of the second word of a digest: each byte gives a position within the line of the first one."""
 
 _ADDED_AT_ONCE: Final = 4_096
 """Entries whose lines, 64 bytes each, stay in the processor's cache from reading to writing."""
@@ -28,7 +28,7 @@ class DigestFilter:
     def __init__(self, slots: int) -> None:
         """`slots` is a power of two up to 2³²; the pages come into use as digests are added."""
         self._table: NDArray[np.uint8] = np.zeros(slots, np.uint8)
-        self._line_bits = _LINE_DTYPE((slots - 1) & ~(_LINE_SLOTS - 1))
+        self._line_bits = _WORD((slots - 1) & ~(_LINE_SLOTS - 1))
 
     def add(self, entries: bytes, entry_bytes: int, plane: int) -> None:
         """Add digests to a plane; each begins an entry of `entry_bytes`, a multiple of 4."""
@@ -57,8 +57,8 @@ class DigestFilter:
 
     def _positions(self, entries: bytes, entry_bytes: int) -> NDArray[np.intp]:
         """Return a row of all entries' first positions, one of their second ones, and so on."""
-        words = np.frombuffer(entries, _LINE_DTYPE).reshape(-1, entry_bytes // 4)
-        probes = np.frombuffer(entries, np.uint8).reshape(-1, entry_bytes)[:, _PROBES].T
+        words = np.frombuffer(entries, _WORD).reshape(-1, entry_bytes // 4)
+        probes = (words[:, 1] & _PROBE_BITS).view(np.uint8).reshape(-1, 4).T
         positions = np.empty(probes.shape, np.intp)
-        np.bitwise_or(words[:, 0] & self._line_bits, probes % _LINE_SLOTS, out=positions)
+        np.bitwise_or(words[:, 0] & self._line_bits, probes, out=positions)
         return positions

@@ -17,7 +17,7 @@ from headrace.base.clock import MILLISECONDS_PER_DAY, Clock
 from headrace.base.errors import Unavailable
 from headrace.base.logs import get_logger
 from headrace.base.metrics import Metrics
-from headrace.formats.event_ids import known_among
+from headrace.formats.digest_set import DigestSet
 from headrace.ingest.load.batch_reader import BatchLimits, BatchReader, ReadRecord
 from headrace.ingest.load.bisect import part_token
 from headrace.ingest.load.build_batch import EncodedBatch, build_batch
@@ -78,7 +78,7 @@ class Loader:
     def _load(self, ends: _Offsets) -> int:
         rows = self._finish_pending_batch()
         stored_offsets = self._ledger.stored_offsets()
-        batch = self._read_next(self._ranges_to_load(stored_offsets, ends), pending_digests={})
+        batch = self._read_next(self._ranges_to_load(stored_offsets, ends))
         while batch is not None:
             stored_offsets = {
                 **stored_offsets,
@@ -92,7 +92,7 @@ class Loader:
                     is_stored, next_batch = self._insert_and_read_ahead(pending, batch, ranges)
                 result = stored_result(batch) if is_stored else self._insert_with_bisection(pending)
                 rows += self._commit(pending, result, next_batch)
-            batch = next_batch or self._read_next(ranges, pending_digests={})
+            batch = next_batch or self._read_next(ranges)
         self._metrics.set("headrace_log_backlog_bytes", 0)
         return rows
 
@@ -135,17 +135,16 @@ class Loader:
         self._metrics.observe("headrace_load_seconds", self._clock.monotonic_s() - started_s)
 
     def _read_next(
-        self, ranges: Mapping[str, LogRange], *, pending_digests: Mapping[bytes, int]
+        self, ranges: Mapping[str, LogRange], *, pending_digests: Mapping[bytes, int] | None = None
     ) -> EncodedBatch | None:
         """Build the next batch. `pending_digests` will be known digests when it begins."""
         if not ranges:
             return None
 
+        pending = DigestSet(pending_digests or {})
+
         def find_known(digests: Sequence[bytes]) -> Mapping[bytes, int]:
-            return {
-                **self._ledger.known_digests(digests),
-                **known_among(pending_digests, digests),
-            }
+            return {**self._ledger.known_digests(digests), **pending.known_among(digests)}
 
         self._report_backlog(ranges)
         batch_reader = BatchReader(self._log, ranges, self._limits)
