@@ -469,7 +469,7 @@ def test_a_panel_takes_the_keys_and_closes_when_the_focus_leaves_it(page: Page) 
         page.settle()
     compared = page.until("new URLSearchParams(location.search).get('compare')")
     page.click("[title='Compare with']")
-    page.until("document.querySelector('.panel')")
+    page.until("document.activeElement.closest('.panel') !== null")
     page.until("(document.querySelector('[title=\"Time zone\"]').focus(), true)")
 
     assert focused == "listbox"
