@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from headrace.formats.event_ids import EVENT_ID_DIGEST_BYTES, known_among
+from headrace.formats.event_ids import EVENT_ID_DIGEST_BYTES, are_event_ids, known_among
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +26,7 @@ class DigestSet:
     def __init__(self, expiries: Mapping[bytes, int]) -> None:
         self._expiries = expiries
         joined = b"".join(expiries)
-        is_mapped = len(expiries) >= MIN_MAPPED_DIGESTS and _are_event_ids(joined, len(expiries))
+        is_mapped = len(expiries) >= MIN_MAPPED_DIGESTS and are_event_ids(joined, len(expiries))
         self._map = _map_of(joined) if is_mapped else None
 
     def known_among(self, digests: Sequence[bytes]) -> Mapping[bytes, int]:
@@ -34,15 +34,10 @@ class DigestSet:
         if self._map is None:
             return known_among(self._expiries, digests)
         joined = b"".join(digests)
-        if not _are_event_ids(joined, len(digests)):
+        if not are_event_ids(joined, len(digests)):
             return known_among(self._expiries, digests)
         (found,) = self._map.take(_first_bits(joined)).nonzero()
         return known_among(self._expiries, [digests[index] for index in found.tolist()])
-
-
-def _are_event_ids(joined: bytes, count: int) -> bool:
-    """Return whether joined digests are all of event ids, which none is shorter than."""
-    return len(joined) == EVENT_ID_DIGEST_BYTES * count
 
 
 def _map_of(joined: bytes) -> "NDArray[np.bool_]":

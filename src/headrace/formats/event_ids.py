@@ -64,6 +64,14 @@ def keyless_digest(digest: bytes) -> bytes:
     return digest[:-1] + _FLIPPED[digest[-1]]
 
 
+def are_event_ids(joined: bytes, count: int) -> bool:
+    """Return whether so many digests, joined, are all of event ids: none is shorter than those.
+
+    Asking each of them takes three times as long.
+    """
+    return len(joined) == EVENT_ID_DIGEST_BYTES * count
+
+
 def event_key(digest: bytes) -> bytes:
     """Return what the row of an event id is found by: eight bytes of either of its digests.
 

@@ -2,7 +2,7 @@
 
 import itertools
 import sqlite3
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +15,7 @@ from headrace.adapters.sqlite.copies import copy_open_sqlite
 from headrace.adapters.sqlite.known_ids import RUN_IDS, KnownIds
 from headrace.adapters.sqlite.ledger_schema import prepare_ledger
 from headrace.base.errors import OperatorError, StoreUnavailable
-from headrace.formats.event_ids import EVENT_ID_DIGEST_BYTES
+from headrace.formats.event_ids import EVENT_ID_DIGEST_BYTES, are_event_ids
 from headrace.ports.event_log import LogOffset
 from headrace.ports.ledger import LogRange, PartOutcome, PendingBatch
 
@@ -119,7 +119,7 @@ class SqliteLedger:
     def known_digests(self, digests: Sequence[bytes]) -> Mapping[bytes, int]:
         """Return those of the digests that are known; see `ports.ledger.Ledger`."""
         with self._translate_ledger_errors():
-            if _are_event_ids(digests):
+            if are_event_ids(b"".join(digests), len(digests)):
                 return self._known_ids.find(digests)
             others = [digest for digest in digests if len(digest) != EVENT_ID_DIGEST_BYTES]
             event_ids = [digest for digest in digests if len(digest) == EVENT_ID_DIGEST_BYTES]
@@ -156,7 +156,7 @@ class SqliteLedger:
                 [(log, r.end.segment, r.end.offset) for log, r in pending_batch.ranges.items()],
             )
             event_ids, others = new_digests, dict[bytes, int]()
-            if not _are_event_ids(new_digests):
+            if not are_event_ids(b"".join(new_digests), len(new_digests)):
                 others = {d: ms for d, ms in new_digests.items() if len(d) != EVENT_ID_DIGEST_BYTES}
                 event_ids = {d: ms for d, ms in new_digests.items() if d not in others}
             self._known_ids.add(batch, event_ids)
@@ -263,8 +263,3 @@ class SqliteLedger:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
-
-
-def _are_event_ids(digests: Collection[bytes]) -> bool:
-    """Return whether all are digests of event ids, which none is shorter than."""
-    return len(b"".join(digests)) == EVENT_ID_DIGEST_BYTES * len(digests)  # a third of asking each
