@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
 from headrace.base.clock import Clock
-from headrace.base.errors import StoreUnavailable
 from headrace.erasure.log_records import known_selectors, without_erased_items
 from headrace.erasure.planning import ErasurePlanner
 from headrace.erasure.receipt import QUARANTINE, describe_what_remains
@@ -24,7 +24,7 @@ from headrace.model.erasure import (
     Subject,
 )
 from headrace.ports.event_log import LogOffset
-from headrace.ports.rows.deletion import DeletionLost, RowDeleter
+from headrace.ports.rows.deletion import DeletionLost, DeletionWatch, RowDeleter
 from headrace.ports.rows.erasure import (
     ErasableEntries,
     ErasableReplies,
@@ -38,6 +38,9 @@ from headrace.ports.rows.erasure import (
 )
 
 _TABLES = {table.name: table for table in STORED_TABLES}
+
+DELETION_PATIENCE_S: Final = 3.0
+"""A caller waits for the deletion: it is answered soon after this."""
 
 
 class Leftovers(Struct, frozen=True):
@@ -87,6 +90,7 @@ class ErasureService:
         self._new_id = new_id
         self._clock = clock
         self._lost_before: dict[str, int] = {}
+        self._watch = DeletionWatch(clock, patience_s=DELETION_PATIENCE_S)
 
     def begin(self, request: ErasureRequest, log_ends: Mapping[str, LogOffset]) -> Erasure:
         """Decide what is erased, and note it durably; not for a dry run. `delete` goes on.
@@ -164,14 +168,16 @@ class ErasureService:
         """Return whether parts that selects read may still have the rows.
 
         Raises `DeletionLost` where a deletion was lost since this one was begun: it may be this
-        one; `StoreUnavailable` while the store meets an error, which it keeps retrying.
+        one; `StoreUnavailable` while the store deletes nothing, which it keeps retrying.
         """
-        states = [self._deleter.state(_TABLES[rows.table]) for rows in _plan_of(erasure).tables]
+        states = {
+            rows.table: self._deleter.state(_TABLES[rows.table])
+            for rows in _plan_of(erasure).tables
+        }
         if self._deleter.lost_deletions() != self._lost_before[erasure.id]:
             raise DeletionLost("a deletion was lost; it is begun again")
-        if any(state.is_failing for state in states):
-            raise StoreUnavailable("the store cannot delete rows now; it keeps trying")
-        return any(state.parts_left for state in states)
+        self._watch.check(states)
+        return any(state.parts_left for state in states.values())
 
     def forget_identifier(self, erasure: Erasure) -> Erasure:
         """Note that this machine has finished; other machines may not have."""

@@ -2,15 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Final
 
 from headrace.base.clock import Clock
 from headrace.base.errors import StoreUnavailable
 from headrace.model.catalog import STORED_TABLES
 from headrace.model.stored_rows import ExpiredRows
 from headrace.model.tenancy import WebsiteId
-from headrace.ports.rows.deletion import RowDeleter
+from headrace.ports.rows.deletion import DeletionWatch, RowDeleter
 from headrace.pruning.description import StorageDescriber
 from headrace.pruning.statements import deletions
+
+DELETION_PATIENCE_S: Final = 60.0
+"""Deletions may wait so long, for example behind merges, before a prune ends without them."""
 
 
 class PruneSteps:
@@ -33,6 +37,7 @@ class PruneSteps:
         self._clock = clock
         self._min_age_ms = min_age_ms
         self._lost_before = deleter.lost_deletions()
+        self._watch = DeletionWatch(clock, patience_s=DELETION_PATIENCE_S)
 
     def find_expired(self) -> tuple[ExpiredRows, ...]:
         """Return the expired rows of the websites of the directory that a prune deletes now.
@@ -66,17 +71,16 @@ class PruneSteps:
     def is_deleting(self) -> bool:
         """Return whether rows that are being deleted may still be in parts that are read.
 
-        Also raises `StoreUnavailable` when the store meets an error, which it keeps retrying, and
+        Also raises `StoreUnavailable` while the store deletes nothing, which it keeps retrying, and
         once when it has lost a deletion: the next prune deletes the rows.
         """
-        states = [self._deleter.state(table) for table in STORED_TABLES]
+        states = {table.name: self._deleter.state(table) for table in STORED_TABLES}
         lost = self._deleter.lost_deletions()
         if lost != self._lost_before:
             self._lost_before = lost
             raise StoreUnavailable("a deletion was lost; the next prune deletes its rows")
-        if any(state.is_failing for state in states):
-            raise StoreUnavailable("the store cannot delete rows now; it keeps trying")
-        return any(state.parts_left for state in states)
+        self._watch.check(states)
+        return any(state.parts_left for state in states.values())
 
     def _received_before_ms(self) -> int | None:
         return self._clock.now_ms() - self._min_age_ms if self._min_age_ms else None

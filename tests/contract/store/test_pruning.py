@@ -4,16 +4,18 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 
+from headrace.adapters.store.chdb.row_deletion import ChdbRowDeleter
 from headrace.adapters.store.chdb.row_finder import ChdbRowFinder
 from headrace.adapters.store.clickhouse.row_finder import ClickHouseRowFinder
 from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from headrace.base.errors import StoreUnavailable
-from headrace.model.catalog import ERRORS, EVENTS
+from headrace.model.catalog import ERRORS, EVENTS, Table
 from headrace.model.data_retention import DataRetention, RetentionPolicy
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import Website, WebsiteId
-from headrace.ports.rows.deletion import RowDeleter
+from headrace.ports.rows.deletion import DeletionState, RowDeleter
 from headrace.ports.rows.erasure import RowFinder
 from headrace.pruning.description import StorageDescriber
 from headrace.pruning.service import PruneSteps
@@ -64,7 +66,7 @@ class Harness:
             keeping(BLOG, days=2, errors=0),
             keeping(NEWS, days=30),
         )
-        clock = FixedClock(NOON_MS)
+        clock = self.clock = FixedClock(NOON_MS)
         self.describer = StorageDescriber(
             finder=self.finder,
             deleter=self.deleter,
@@ -100,6 +102,27 @@ class Harness:
     def close(self) -> None:
         self.deleter.close()
         self.finder.close()
+
+
+class StoppedDeleter(ChdbRowDeleter):
+    """Reports deletions that do not go on, as on a full disk."""
+
+    def state(self, table: Table) -> DeletionState:
+        state = super().state(table)
+        return replace(state, parts_left=1, is_waiting=True)
+
+
+def test_a_prune_ends_where_the_store_does_not_go_on_for_a_minute(chdb_store: FreshStore) -> None:
+    harness = Harness(chdb_store)
+    harness.deleter = StoppedDeleter(chdb_store.engine, database=chdb_store.database)
+    steps = PruneSteps(harness.describer, harness.deleter, clock=harness.clock)
+    assert steps.is_deleting()
+    harness.clock.advance(60_000)
+    assert steps.is_deleting()
+    harness.clock.advance(1)
+    with pytest.raises(StoreUnavailable, match="the deletion waits in the store"):
+        steps.is_deleting()
+    harness.close()
 
 
 def _id(*, received_ms: int) -> bytes:

@@ -150,3 +150,23 @@ def test_a_machine_that_was_away_erases_when_it_is_back(
     assert (done["rows"]["events"], done["lastError"]) == (1, None)
     assert files_with(second, "ann-secret") == []
     assert visitors(first, website, ["events"]) == {"events": {"bob-public": 1, "eve": 2}}
+
+
+def test_an_erasure_is_answered_while_clickhouse_neither_deletes_nor_fails(
+    machines: tuple[Service, Service], clickhouse_servers: ClickHouseServers
+) -> None:
+    first, second = machines
+    second.kill()
+    website = first.website()
+    send_examples(first, website)
+    (server, *_) = clickhouse_servers.servers
+    server.execute("SYSTEM STOP MERGES")  # a full disk looks the same
+    try:
+        receipt = erase(first, website, anonymousId="ann-secret")
+    finally:
+        server.execute("SYSTEM START MERGES")
+    reason = "the deletion waits in the store, as on a full disk; it goes on by itself"
+    assert (receipt["answersClean"], receipt["lastError"]) == (None, reason)
+    wait_until(
+        lambda: receipts(first)[0]["answersClean"] is not None, "the store goes on by itself"
+    )

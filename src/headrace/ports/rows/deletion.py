@@ -1,9 +1,11 @@
 """Deletes stored rows for good: what pruning and erasing need of a store."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from msgspec import Struct
 
+from headrace.base.clock import Clock
 from headrace.base.errors import StoreUnavailable
 from headrace.model.catalog import Table
 
@@ -16,14 +18,43 @@ class DeletionState(Struct, frozen=True):
     """How far the deletions of one table are, those of other processes and machines included.
 
     `parts_left` are the parts that selects read and that may have rows to delete. `is_failing`
-    says that the store meets an error, which it keeps retrying: a full disk, for example.
-    `replaced_parts` are no longer read, and their files are still on disk: the store removes them
-    within ten minutes.
+    says that the store meets an error, which it keeps retrying; `is_waiting`, that it has parts
+    left and rewrites none of them, or puts some off. `replaced_parts` are no longer read, and their
+    files are still on disk: the store removes them within ten minutes.
     """
 
     parts_left: int
     is_failing: bool
+    is_waiting: bool
     replaced_parts: int
+
+
+class DeletionWatch:
+    """Notices deletions that do not go on: a store whose disk is full reports no error.
+
+    They may wait for `patience_s` for each part, as behind other work of the store.
+    """
+
+    def __init__(self, clock: Clock, *, patience_s: float) -> None:
+        self._clock = clock
+        self._patience_s = patience_s
+        self._waiting: dict[str, tuple[int, float]] = {}  # parts left, and since when
+
+    def check(self, states: Mapping[str, DeletionState]) -> None:
+        """Raise `StoreUnavailable` where a table's deletions fail, or have waited for too long."""
+        now_s = self._clock.monotonic_s()
+        for table, state in states.items():
+            parts_left, since_s = self._waiting.get(table, (0, now_s))
+            if not state.is_waiting:
+                self._waiting.pop(table, None)
+            elif parts_left != state.parts_left:
+                self._waiting[table] = (state.parts_left, now_s)
+            elif now_s - since_s > self._patience_s:
+                raise StoreUnavailable(
+                    "the deletion waits in the store, as on a full disk; it goes on by itself"
+                )
+        if any(state.is_failing for state in states.values()):
+            raise StoreUnavailable("the store cannot delete rows now; it keeps trying")
 
 
 class TableSize(Struct, frozen=True):

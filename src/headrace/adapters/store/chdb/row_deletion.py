@@ -50,9 +50,14 @@ class ChdbRowDeleter:
 
     def _read_state(self, table: Table) -> DeletionState:
         names = {"database": self._database, "table": table.name}
-        ((parts_left, failing),) = self._execute(select_mutations("system.mutations"), names)
+        ((left, failing, waiting),) = self._execute(select_mutations("system.mutations"), names)
         ((replaced,),) = self._execute(count_replaced_parts("system.parts"), names)
-        return DeletionState(int(parts_left), bool(failing), int(replaced))
+        return DeletionState(
+            parts_left=int(left),
+            is_failing=bool(failing),
+            is_waiting=bool(waiting),
+            replaced_parts=int(replaced),
+        )
 
     def size(self, table: Table) -> TableSize:
         """Return the size of a table."""

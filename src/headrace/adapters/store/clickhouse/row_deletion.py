@@ -80,16 +80,23 @@ class ClickHouseRowDeleter:
         parts = count_replaced_parts(system_table(self._address, "parts"))
 
         def read(client: SyncClient) -> DeletionState:
-            ((parts_left, failing),) = query_rows(client, mutations, names, _RUNNING_REPLICAS)
-            if not parts_left:
-                ((parts_left, failing),) = query_rows(client, mutations, names, _ALL_SERVERS)
+            ((left, failing, waiting),) = query_rows(client, mutations, names, _RUNNING_REPLICAS)
+            if not left:
+                ((left, failing, waiting),) = query_rows(client, mutations, names, _ALL_SERVERS)
             ((replaced,),) = query_rows(client, parts, names, _RUNNING_REPLICAS)
-            return DeletionState(int(parts_left), bool(failing), int(replaced))
+            return DeletionState(
+                parts_left=int(left),
+                is_failing=bool(failing),
+                is_waiting=bool(waiting),
+                replaced_parts=int(replaced),
+            )
 
         states = self._on_all_shards(read)
+        unfinished = [state for state in states if state.parts_left]
         return DeletionState(
             parts_left=sum(state.parts_left for state in states),
             is_failing=any(state.is_failing for state in states),
+            is_waiting=bool(unfinished) and all(state.is_waiting for state in unfinished),
             replaced_parts=sum(state.replaced_parts for state in states),
         )
 

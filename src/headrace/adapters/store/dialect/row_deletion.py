@@ -20,14 +20,17 @@ def delete_rows(table: str, condition: str) -> AlterTable:
 
 
 def select_mutations(mutations: str) -> str:
-    """Return the statement that reads unfinished deletions: parts left, and how many fail.
+    """Return the statement that reads unfinished deletions: see `DeletionState`.
 
     `mutations` is SQL for FROM. Binds `database` and `table`. A mutation that was just created may
-    not have counted its parts yet, so it counts as one part itself.
+    not have counted its parts yet, so it counts as one part itself. A replica with a full disk says
+    that a part is in progress, and why it puts it off.
     """
     return (
         "SELECT toFloat64(sum(greatest(parts_to_do, 1))), "  # noqa: S608 - our own names
-        f"toFloat64(countIf(latest_fail_reason != '')) FROM {mutations} "
+        "toFloat64(countIf(latest_fail_reason != '')), toFloat64(count() > 0 AND "
+        "min(empty(parts_in_progress_names) OR notEmpty(parts_postpone_reasons))) "
+        f"FROM {mutations} "
         "WHERE database = {database:String} AND table = {table:String} "
         f"AND NOT is_done AND position(command, '{_DELETE}') > 0"
     )
