@@ -222,6 +222,55 @@ def test_a_url_that_contradicts_the_cluster_is_reported_and_creates_nothing(
     assert databases == ""
 
 
+def definitions_on(server: ClickHouseServer, tables: ClickHouseTables) -> str:
+    """Return the statements that create the tables of a server."""
+    return server.execute(
+        "SELECT database, name, create_table_query FROM system.tables WHERE database IN "
+        f"('{tables.database}', '{tables.address.local_database}') ORDER BY database, name"
+    )
+
+
+def drop_databases(server: ClickHouseServer, tables: ClickHouseTables) -> None:
+    for database in (tables.database, tables.address.local_database):
+        server.execute(f"DROP DATABASE `{database}` SYNC")
+
+
+def test_nodes_without_tables_get_those_that_the_others_have(
+    replicated_servers: ReplicatedServers, tables: ClickHouseTables
+) -> None:
+    """The second shard was added, and a replica of the first one has a new disk."""
+    expected = definitions_on(replicated_servers.servers[0], tables)
+    (_, replaced), added = replicated_servers.shards
+    for server in (replaced, *added):
+        drop_databases(server, tables)
+    writer = ClickHouseWriter(tables.address)
+    writer.prepare()
+    for server in replicated_servers.servers:
+        assert definitions_on(server, tables) == expected
+    insert_when_possible(writer, {str(number): stream(number * 10) for number in range(6)})
+    wait_for_rows(replicated_servers, tables, 60)
+    writer.close()
+
+
+def test_machines_store_batches_while_tables_cannot_be_created_on_a_replica(
+    replicated_servers: ReplicatedServers,
+    tables: ClickHouseTables,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Keeper still knows the replica whose disk is new."""
+    (_, replaced), _ = replicated_servers.shards
+    database = tables.address.local_database
+    replaced.execute(f"DETACH DATABASE `{database}`")
+    try:
+        writer = ClickHouseWriter(tables.address)
+        insert_when_possible(writer, {str(number): stream(number * 10) for number in range(6)})
+        writer.close()
+    finally:
+        replaced.execute(f"ATTACH DATABASE `{database}`")
+    assert "clickhouse_tables_missing" in "".join(capfd.readouterr())
+    wait_for_rows(replicated_servers, tables, 60)
+
+
 def test_quorum_of_two_rejects_a_batch_while_a_replica_is_away(
     replicated_servers: ReplicatedServers,
 ) -> None:

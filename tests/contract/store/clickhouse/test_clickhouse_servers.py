@@ -48,6 +48,7 @@ pytestmark = pytest.mark.clickhouse
 
 NO_PARTS = r"missing grant SELECT.* (?i:on) system\.parts$"
 COUNT = "SELECT count(), uniqExact(id) FROM events"
+SHARDS = {"cluster": CLUSTER, "replicated": 0}
 LONG_TIMEOUT = QueryLimits(timeout_s=600, max_memory_bytes=1_000_000_000)
 
 
@@ -192,10 +193,7 @@ def test_batches_wait_for_their_shard_and_are_stored_once(
 
 def test_a_retry_through_another_host_reaches_the_same_shard(cluster: ClickHouseTables) -> None:
     for host in range(2):
-        address = parse_address(
-            address_of([cluster.servers[host]], cluster.database, cluster=CLUSTER, replicated=0)
-        )
-        writer = ClickHouseWriter(address)
+        writer = ClickHouseWriter(cluster.address.rotated(host))
         for number in range(4):
             stream = arrow_stream(EVENTS, rows(number * 10))
             writer.insert(EVENTS, stream, token=f"batch {number}")
@@ -376,6 +374,18 @@ def test_an_unknown_cluster_is_reported_to_the_operator(
         ClickHouseWriter(parse_address(url)).prepare()
 
 
+def test_a_shard_that_the_url_does_not_list_is_reported_to_the_operator(
+    clickhouse_servers: ClickHouseServers,
+) -> None:
+    url = address_of(clickhouse_servers.servers[:1], new_database(), **SHARDS)
+    with pytest.raises(OperatorError) as refused:
+        ClickHouseWriter(parse_address(url)).prepare()
+    assert str(refused.value) == (
+        f'the cluster "{CLUSTER}" of ClickHouse has 2 shards: with replicated=0 the URL must list '
+        "a host of each, and lists 1"
+    )
+
+
 def test_a_server_that_is_too_old_is_refused(clickhouse_servers: ClickHouseServers) -> None:
     url = address_of(clickhouse_servers.servers[:1], new_database())
     writer = ClickHouseWriter(parse_address(url), oldest_version=(99, 1))
@@ -408,9 +418,6 @@ def test_a_response_needs_no_space_on_the_disk_of_the_server(
         assert (len(made.rows(numbers)), count()) == (1000, 1000)
         temporary.unlink()
         temporary.mkdir()
-
-
-SHARDS = {"cluster": CLUSTER, "replicated": 0}
 
 
 @pytest.mark.parametrize(

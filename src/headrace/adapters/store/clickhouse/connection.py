@@ -58,7 +58,7 @@ class SyncClient(Protocol):
 
     database: str | None
 
-    def command(self, cmd: str) -> object:
+    def command(self, cmd: str, *, settings: dict[str, Any] | None = None) -> object:
         """Run a statement."""
         ...
 

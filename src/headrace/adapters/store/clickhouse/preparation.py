@@ -14,6 +14,7 @@ from headrace.adapters.store.clickhouse.layout import (
     local_target,
     system_table,
 )
+from headrace.adapters.store.clickhouse.missing_tables import create_missing_tables
 from headrace.adapters.store.dialect.ddl import (
     VERSION_TABLE,
     Migration,
@@ -68,6 +69,8 @@ class SchemaMigrator:
         """
         client.database = "default"
         self._check_engine(client)
+        if self._address.is_replicated:
+            create_missing_tables(client, self._address)
         current_version = self._version(client)
         if pending_migrations(current_version, self._migrations) or not self._is_distributed(
             client

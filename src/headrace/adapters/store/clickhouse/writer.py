@@ -212,6 +212,11 @@ class ClickHouseWriter:
                 f'the cluster "{cluster}" of ClickHouse has shards with replicas: the URL must not '
                 "say replicated=0"
             )
+        if not self._address.is_replicated and shards > len(self._address.hosts):
+            raise OperatorError(
+                f'the cluster "{cluster}" of ClickHouse has {shards:.0f} shards: with replicated=0 '
+                f"the URL must list a host of each, and lists {len(self._address.hosts)}"
+            )
         if fewest < quorum:
             raise OperatorError(
                 f"the URL of ClickHouse says quorum={quorum}, but a shard of the cluster "
