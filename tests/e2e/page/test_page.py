@@ -645,6 +645,45 @@ def test_a_view_that_was_refused_does_not_look_as_if_it_waited(page: Page, path:
     assert page.until(f"{UNMARKED}") == []
 
 
+GROUND = "getComputedStyle(document.body).backgroundColor"
+LIGHT_GROUND = "rgb(245, 246, 248)"
+DARK_GROUND = "rgb(14, 19, 25)"
+
+
+def test_colors_follow_the_system_until_others_are_chosen(page: Page) -> None:
+    page.open("/")
+    page.settle()
+    for scheme, ground in (("dark", DARK_GROUND), ("light", LIGHT_GROUND)):
+        page.set_colors(scheme)
+        assert page.until(f"{GROUND} === '{ground}'")
+    page.click("button[title=Colours]")
+    page.click("[role=option]", "Dark")
+    assert page.until(f"{GROUND} === '{DARK_GROUND}'")
+    page.tab.reload()
+    page.settle()
+    assert page.until(GROUND) == DARK_GROUND
+    page.click("button[title=Colours]")
+    page.click("[role=option]", "Colours of the system")
+    assert page.until(f"{GROUND} === '{LIGHT_GROUND}'")
+    page.set_colors("dark")
+    assert page.until(f"{GROUND} === '{DARK_GROUND}'")
+    page.tab.command("Emulation.setEmulatedMedia", features=[])
+    assert page.until(f"{GROUND} === '{LIGHT_GROUND}'")
+
+
+def test_nothing_moves_where_a_visitor_wants_no_motion(page: Page) -> None:
+    script = page.tab.command("Page.addScriptToEvaluateOnNewDocument", source=PENDING_QUERIES)
+    page.open("/")
+    page.until("document.querySelector('.skeleton') !== null")
+    page.until("document.getAnimations().length > 0")
+    page.set_colors("light")
+    moving = page.until("[document.getAnimations().length]")
+    page.tab.command("Emulation.setEmulatedMedia", features=[])
+    page.tab.command("Page.removeScriptToEvaluateOnNewDocument", **script)
+
+    assert moving == [0]
+
+
 def test_paper_has_all_rows_of_a_table_in_dark_letters(page: Page) -> None:
     page.open("/", last="90")
     page.settle()

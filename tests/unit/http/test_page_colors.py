@@ -23,12 +23,12 @@ Tokens = Mapping[str, str]
 
 
 def themes() -> list[Tokens]:
-    """Return the tokens of each block: light, dark by choice, dark by the system."""
+    """Return the tokens of each block: light, then dark."""
     blocks = re.findall(r":root[^{]*\{(.*?)\}", STYLES.read_text(), re.DOTALL)
     return [dict(_TOKEN.findall(block)) for block in blocks]
 
 
-LIGHT, DARK, DARK_BY_SYSTEM = themes()
+LIGHT, DARK = themes()
 
 
 def luminance(color: str) -> float:
@@ -49,8 +49,7 @@ def mixed(color: str, ground: str, share: float) -> str:
     return "#" + "".join(f"{round(share * one + (1 - share) * other):02x}" for one, other in pairs)
 
 
-def test_dark_by_the_system_is_dark_by_choice() -> None:
-    assert DARK == DARK_BY_SYSTEM
+def test_dark_has_each_color_that_light_has() -> None:
     assert DARK.keys() == LIGHT.keys()
 
 

@@ -10,7 +10,7 @@ import { DEFAULT_STATE, formatUrl, parseUrl } from "./state/page_state.js";
 export const page = signal(parseUrl(location.href));
 /** undefined until the service has answered, null where nobody is signed in. */
 export const session = signal(/** @type {Session | null | undefined} */ (undefined));
-export const theme = signal(document.documentElement.dataset["theme"] ?? "auto");
+export const theme = signal(document.documentElement.dataset["chosen"] ?? "auto");
 
 export const timezone = computed(() => page.value.timezone || localTimezone());
 /** When the first rows of websites were, by `firstKey`; "" without one. What ends today and begins with them waits for it. */
@@ -79,9 +79,11 @@ export function listen() {
 
 /** @param {string} chosen "auto", "light" or "dark" */
 export function chooseTheme(chosen) {
-  theme.value = chosen;
-  if (chosen === "auto") delete document.documentElement.dataset["theme"];
-  else document.documentElement.dataset["theme"] = chosen;
+  const { dataset } = document.documentElement;
+  if (chosen === "auto") delete dataset["chosen"];
+  else dataset["chosen"] = chosen;
+  dataset["theme"] = dataset["chosen"] ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  theme.value = chosen; // charts are drawn with what applies now
   try {
     localStorage.setItem("headrace_theme", chosen);
   } catch {
