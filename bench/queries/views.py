@@ -44,7 +44,7 @@ _FUNNEL: Final[Mapping[str, Any]] = {
     "window": 86_400,
     "by": "anonymous_id",
 }
-_FAILURE: Final = "[...document.querySelectorAll('#content [role=alert]')].map((e) => e.innerText)"
+_FAILURE: Final = "[...document.querySelectorAll('#content .failure')].map((e) => e.innerText)"
 
 
 class View(NamedTuple):

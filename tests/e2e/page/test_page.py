@@ -638,7 +638,7 @@ def test_values_of_before_are_marked_until_those_of_other_days_are_there(
 def test_a_view_that_was_refused_does_not_look_as_if_it_waited(page: Page, path: str) -> None:
     script = page.tab.command("Page.addScriptToEvaluateOnNewDocument", source=REFUSED_QUERIES)
     page.open(path)
-    page.until("document.querySelector('#content [role=alert]')")
+    page.until("document.querySelector('#content .failure')")
     page.tab.command("Page.removeScriptToEvaluateOnNewDocument", **script)
 
     assert page.until("[document.querySelectorAll('#content .skeleton').length]") == [0]
@@ -785,9 +785,9 @@ def test_service_that_does_not_answer_is_explained_until_it_does(page: Page) -> 
     page.tab.command("Network.enable")
     page.tab.command("Network.setBlockedURLs", urls=["*/v1/query/*"])
     page.open("/", last="14")
-    alerts = "[...document.querySelectorAll('[role=alert]')]"
+    alerts = "[...document.querySelectorAll('.failure')]"
     assert page.until(f"{alerts}.some((one) => !one.closest('.card'))")
-    explained = page.until("document.querySelector('[role=alert] strong').textContent")
+    explained = page.until("document.querySelector('.failure strong').textContent")
     page.tab.command("Network.setBlockedURLs", urls=[])
     # Unblocking takes effect a little later: the first attempts may still fail.
     is_shown = f"document.querySelector('.figure .value')?.textContent === '{VISITORS}'"
@@ -833,6 +833,20 @@ def test_view_that_could_not_be_loaded_is_loaded_by_another_try(page: Page) -> N
 
     assert page.until("document.querySelector('.cohorts') !== null")
     assert said == "The service did not send this view"
+
+
+PENDING_CALLS = "window.fetch = () => new Promise(() => {});"
+
+
+def test_a_page_whose_service_is_slow_shows_that_it_opens(page: Page) -> None:
+    script = page.tab.command("Page.addScriptToEvaluateOnNewDocument", source=PENDING_CALLS)
+    page.open("/")
+    opening = "document.querySelector('main[aria-busy=true]')"
+    shown = page.until(f"{opening}.querySelector('.skeleton') && [{opening}.innerText.trim()]")
+    said = page.until("document.getElementById('announcement').textContent")
+    page.tab.command("Page.removeScriptToEvaluateOnNewDocument", **script)
+
+    assert (shown, said) == (["Headrace"], "Loading")
 
 
 def test_keys_go_everywhere(page: Page) -> None:

@@ -18,7 +18,7 @@ pytestmark = [
     NEEDS_CHROMIUM,
 ]
 
-ALERT = "document.querySelector('[role=alert]')"
+FAILURE = "document.querySelector('.failure')"
 SHOWN = "document.querySelector('.figure .value')?.textContent"
 
 
@@ -34,6 +34,21 @@ def page(
     assert service.post(f"/track?website_id={website}", [event]).status_code == 200
     with opened_page(service, website, tmp_path / "chromium") as page:
         yield page
+
+
+LISTEN = """
+window.said = [];
+const line = document.getElementById("announcement");
+new MutationObserver(() => said.push(line.textContent)).observe(line, {childList: true});
+arguments[0]();
+"""
+DELAYED_CALLS = """
+const send = window.fetch;
+const released = new Promise((resolve) => addEventListener("release", resolve));
+window.fetch = (...all) => released.then(() => send(...all));
+arguments[0]();
+"""
+SAID = "window.said.length && said.at(-1) === 'Loaded' && said"
 
 
 @contextmanager
@@ -52,9 +67,9 @@ def test_too_many_queries_are_explained_with_the_time_to_wait(page: Page) -> Non
     page.settle()
     for _ in range(4):
         page.click("button", "Run again")
-    page.until(f"{ALERT} && {ALERT}.textContent.includes('Trying again in')")
+    page.until(f"{FAILURE} && {FAILURE}.textContent.includes('Trying again in')")
     title, advice = page.until(
-        f"[{ALERT}.querySelector('strong').textContent, {ALERT}.querySelector('p').textContent]"
+        f"[{FAILURE}.querySelector('strong').textContent, {FAILURE}.querySelector('p').textContent]"
     )
     seconds = int(advice.rpartition(" in ")[2].removesuffix(" s."))
 
@@ -73,15 +88,50 @@ def test_page_of_a_dead_engine_explains_itself_and_recovers_alone(page: Page) ->
         os.kill(engine, signal.SIGKILL)
         wait_until(lambda: service.get("/ready").status_code == 503, "the engine is missed")
         page.open("/", last="7")
-        page.until(f"{ALERT} && {ALERT}.textContent.includes('Trying again in')")
-        advice = page.until(f"{ALERT}.querySelector('p').textContent")
-        alerts = page.until("document.querySelectorAll('[role=alert]').length")
-    shown = page.until(f"{SHOWN} === '1' && !{ALERT} && {SHOWN}")
+        page.until(f"{FAILURE} && {FAILURE}.textContent.includes('Trying again in')")
+        advice = page.until(f"{FAILURE}.querySelector('p').textContent")
+        shown_failures = page.until("document.querySelectorAll('.failure').length")
+    shown = page.until(f"{SHOWN} === '1' && !{FAILURE} && {SHOWN}")
 
     assert advice.startswith("The service accepts events, but cannot answer just now.")
-    assert alerts == 1
+    assert shown_failures == 1
     assert shown == "1"
     assert page.problems() == []
+
+
+def test_a_failure_is_announced_once_however_often_it_is_tried_again(page: Page) -> None:
+    """The seconds to the next try are not said: each would begin the sentence again."""
+    page.open("/")
+    page.settle()
+    page.until("document.getElementById('announcement').textContent !== 'Loading'")
+    page.tab.run(LISTEN)
+    page.tab.set_offline(is_offline=True)
+    page.click("[aria-label='Period before']")
+    for _ in range(2):
+        page.until("document.querySelector('.failure p')?.textContent.includes('again in 4 s')")
+        page.until("!document.querySelector('.failure p')?.textContent.includes('again in 4 s')")
+    page.tab.set_offline(is_offline=False)
+
+    assert page.until(SAID) == [
+        (
+            "The service does not answer. It may be restarting, or the network is down."
+            " Nothing that was acknowledged is lost."
+        ),
+        "Loaded",
+    ]
+
+
+def test_parts_of_a_view_that_load_for_long_are_announced_once(page: Page) -> None:
+    page.open("/")
+    page.settle()
+    page.until("document.getElementById('announcement').textContent !== 'Loading'")
+    page.tab.run(LISTEN)
+    page.tab.run(DELAYED_CALLS)
+    page.click("[aria-label='Period before']")
+    page.until("said.length")
+    page.tab.run("dispatchEvent(new Event('release')); arguments[0]()")
+
+    assert page.until(SAID) == ["Loading", "Loaded"]
 
 
 def test_slow_engine_leaves_the_last_totals_visible_until_the_next_are_there(page: Page) -> None:

@@ -4,6 +4,7 @@ import { amend, firstKey, firstTimes, listen, now, page, session, viewUrl, websi
 import { ApiError, whenSignedOut } from "./api/client.js";
 import { fetchSession, rightsOf, whenChangedElsewhere } from "./api/session.js";
 import { forgetBreakdowns } from "./api/standard.js";
+import { beginLoading, endLoading, SLOW_MS } from "./controls/announce.js";
 import { handOverDrafts, keepDrafts } from "./controls/draft.js";
 import { keepFocus } from "./controls/focus.js";
 import { forget, refresh, useLoad } from "./controls/load.js";
@@ -43,10 +44,24 @@ function Page() {
   };
   useEffect(ask, []);
   if (error != null) return html`<main class="lone"><${Failure} error=${error} onRetry=${ask} /></main>`;
-  if (session.value === undefined) return null;
+  if (session.value === undefined) return html`<${Opening} />`;
   const isPublic = page.value.website !== "" && page.value.website !== refused.value;
   const isWanted = isOfLink.value || (session.value === null && !isPublic);
   return isWanted ? html`<${SignIn} hasEnded=${hasEnded.value} onDone=${() => (isOfLink.value = false)} />` : html`<${Signed} key=${turn.value} />`;
+}
+
+/** What is shown until the service says who is signed in, where that takes longer: a flash would only disturb. */
+function Opening() {
+  const [isSlow, setSlow] = useState(false);
+  useEffect(() => {
+    beginLoading(false);
+    const timer = setTimeout(setSlow, SLOW_MS, true);
+    return () => {
+      clearTimeout(timer);
+      endLoading("loaded");
+    };
+  }, []);
+  return isSlow && html`<main class="lone" aria-busy="true"><h1><img src=${new URL("./icon.svg", import.meta.url).href} alt="" width="28" height="28" /> Headrace</h1><section class="card"><${Skeleton} lines=${4} /></section></main>`;
 }
 
 /** Whether the page was opened by a link that signs in: it does so whoever is signed in. */

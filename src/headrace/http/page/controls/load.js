@@ -1,6 +1,7 @@
 /** Loading what a view shows: the last answer stays until the next one is there. */
 
 import { useCallback, useEffect, useState } from "../vendor/hooks.js";
+import { beginLoading, endLoading } from "./announce.js";
 
 /** Answers of the last minute, so that going back asks nothing again. @type {Map<string, {value: unknown, time: number}>} */
 const kept = new Map();
@@ -35,18 +36,30 @@ export function useLoad(key, load) {
       return undefined;
     }
     const controller = new AbortController();
+    let isPending = true;
+    const end = (/** @type {"loaded" | "refused" | "dropped"} */ how) => {
+      if (isPending) endLoading(how);
+      isPending = false;
+    };
+    beginLoading(state.key === key && state.error != null);
     setState((last) => ({ ...last, error: null }));
     load(controller.signal).then(
       (value) => {
         if (controller.signal.aborted) return;
         keep(key, value);
         setState({ key, value, error: null });
+        end("loaded");
       },
       (error) => {
-        if (!controller.signal.aborted) setState((last) => ({ key, value: last.key === key ? last.value : undefined, error }));
+        if (controller.signal.aborted) return;
+        setState((last) => ({ key, value: last.key === key ? last.value : undefined, error }));
+        end("refused");
       },
     );
-    return () => controller.abort();
+    return () => {
+      controller.abort();
+      end("dropped");
+    };
   }, [key, turn]);
   const again = useCallback(() => {
     kept.delete(key);

@@ -3,6 +3,7 @@
 import { ApiError } from "../api/client.js";
 import { html } from "../html.js";
 import { useEffect, useState } from "../vendor/hooks.js";
+import { announce } from "./announce.js";
 
 const NO_ANSWER_S = 5;
 
@@ -28,11 +29,16 @@ export function Failure({ error, onRetry }) {
   const wait = error instanceof ApiError ? waitS(error) : 0;
   const left = useCountdown(error, wait, onRetry);
   const { title, advice } = explain(error);
-  return html`<div class="failure" role="alert">
+  // Said without the seconds, and not by each part of a view that the same failure is of.
+  useEffect(() => {
+    announce(advice ? `${title}. ${advice}` : title);
+    return () => onRetry || announce("");
+  }, [error]);
+  return html`<div class="failure">
     <strong>${title}</strong>
     <p>${advice}${wait > 0 && onRetry && html` Trying again in ${left} s.`}</p>
     ${error instanceof ApiError && error.requestId && html`<p class="faint">Request ${error.requestId}</p>`}
-    ${onRetry && html`<button type="button" onClick=${onRetry}>Try again</button>`}
+    ${onRetry && html`<button type="button" onClick=${() => (announce(""), onRetry())}>Try again</button>`}
   </div>`;
 }
 
