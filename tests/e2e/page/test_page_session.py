@@ -171,6 +171,71 @@ def test_what_was_entered_is_there_again_after_the_next_sign_in(page: Page, form
     assert page.problems() == []
 
 
+class Panel(NamedTuple):
+    """A panel with a half-made entry: its view, what opens it, a field of it, and what is sent."""
+
+    path: str
+    opens: tuple[str, str]
+    chooses: str
+    operator: str
+    sends: tuple[str, str]
+
+
+EARLIER = ("[aria-label='Period before']", "")
+PANELS = (
+    Panel("/", ("button[title='Add a filter']", ""), "City", "contains", EARLIER),
+    Panel("explore", ("button.add", "+ where"), "City", "starts_with", ("button", "Run again")),
+    Panel("funnels", (".steps li:nth-child(2) button.add", ""), "City", "ends_with", EARLIER),
+    Panel("retention", ("button.add", "+ where"), "City", "ne", EARLIER),
+)
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.path)
+def test_a_half_made_filter_is_open_again_after_the_next_sign_in(page: Page, panel: Panel) -> None:
+    open_signed_in(page, panel.path)
+    page.settle()
+    page.click(*panel.opens)
+    page.click(".panel [role=option]", panel.chooses)
+    page.write(".panel [aria-label=Operator]", panel.operator)
+    page.write(".panel input", "Bre")
+    end_session(page)
+    page.click(*panel.sends)
+    page.until(SIGN_IN)
+    page.write(".sign-in input", page.service.key("read:data").secret)
+    page.click(".sign-in button")
+
+    entered = "[...document.querySelectorAll('.panel :is(select, input)')].map((e) => e.value)"
+    assert page.until(f"{entered}.length && {entered}") == [panel.operator, "Bre"]
+    assert page.until("document.activeElement.closest('.panel') !== null")
+    page.click(*panel.opens)
+    page.click(*panel.opens)
+    assert page.until(f"[{entered}.length]") == [1]
+    assert page.problems() == []
+
+
+def test_chosen_values_and_days_are_there_again_after_the_next_sign_in(page: Page) -> None:
+    open_signed_in(page, "/")
+    page.settle()
+    page.click("button[title='Add a filter']")
+    page.click(".panel [role=option]", "City")
+    page.write(".panel [aria-label=Operator]", "in")
+    for city in ("Bremen", "Kiel, old town"):
+        page.write(".panel [type=search]", city)
+        page.click(".panel [role=option]", "as typed")
+    end_session(page)
+    page.click(*EARLIER)
+    page.until(SIGN_IN)
+    page.write(".sign-in input", page.service.key("read:data").secret)
+    page.click(".sign-in button")
+
+    chips = "[...document.querySelectorAll('.panel .chip bdi')].map((e) => e.textContent)"
+    assert page.until(f"{chips}.length && {chips}") == ["Bremen", "Kiel, old town"]
+    page.click(".panel button", "Apply")
+    assert json.loads(page.parameter("filters")) == [
+        {"field": "city", "operator": "in", "value": ["Bremen", "Kiel, old town"]}
+    ]
+
+
 def test_what_was_entered_is_not_there_for_one_who_may_less(page: Page) -> None:
     page.service.website()
     open_signed_in(page, "admin/erasures", Scope.MANAGE_DATA)

@@ -3,15 +3,31 @@
  * goes on with it: in memory alone, as it may be about somebody.
  */
 
-import { useEffect, useRef, useState } from "../vendor/hooks.js";
+import { useContext, useEffect, useRef, useState } from "../vendor/hooks.js";
+import { createContext } from "../vendor/preact.js";
 
 /** @type {Map<string, unknown>} */
 const kept = new Map();
 /** What the session of the drafts may, while they wait for the next one. @type {string[] | null} */
 let rights = null;
 
+/** The name of the panel that a form is in, "" where what it has is not kept. */
+export const PanelName = createContext("");
+
 /**
- * State of a form by a name that no other form has.
+ * State of a form in a panel, by a name that no other one in there has.
+ * @template T
+ * @param {string} name
+ * @param {() => T} first
+ * @returns {[T, (value: T) => void]}
+ */
+export function usePanelDraft(name, first) {
+  const panel = useContext(PanelName);
+  return useDraft(panel && `${panel}: ${name}`, first);
+}
+
+/**
+ * State of a form by a name that no other form has; "" keeps nothing.
  * @template T
  * @param {string} name
  * @param {() => T} first
@@ -24,7 +40,7 @@ export function useDraft(name, first) {
   useEffect(() => {
     kept.delete(name);
     return () => {
-      if (rights) kept.set(name, last.current);
+      if (rights && name) kept.set(name, last.current);
     };
   }, []);
   return [value, setValue];

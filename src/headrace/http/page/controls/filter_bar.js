@@ -21,7 +21,7 @@ export function FilterBar({ columns = COLUMNS, table }) {
     ${filters.map((item, index) => html`<span class="chip" key=${JSON.stringify(item)}>
       <bdi title=${filterSentence(item)}>${filterSentence(item)}</bdi>
       <button type="button" aria-label=${`Remove filter: ${filterSentence(item)}`} onClick=${() => without(index)}>×</button></span>`)}
-    <${Popover} title="Add a filter" shortcut="/" className="quiet" label=${html`<span aria-hidden="true">+</span> Filter <kbd>/</kbd>`}>
+    <${Popover} title="Add a filter" draft="filter" shortcut="/" className="quiet" label=${html`<span aria-hidden="true">+</span> Filter <kbd>/</kbd>`}>
       ${(/** @type {() => void} */ close) => html`<${FilterEditor} columns=${texts} table=${table ?? "events"}
         onDone=${(/** @type {FilterItem} */ item) => (close(), navigate({ filters: [...filters, item] }))} />`}
     <//>

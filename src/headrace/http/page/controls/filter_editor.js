@@ -5,8 +5,8 @@ import { values } from "../api/queries.js";
 import { html } from "../html.js";
 import { columnWords, OPERATOR_WORDS } from "../state/filters.js";
 import { countryName, valueName } from "../state/format.js";
-import { useState } from "../vendor/hooks.js";
 import { Chips } from "./chips.js";
+import { usePanelDraft } from "./draft.js";
 import { useLoad } from "./load.js";
 import { OptionList } from "./option_list.js";
 
@@ -30,8 +30,8 @@ const OPERATORS = /** @type {Record<string, string[]>} */ ({
  * @param {{table: string, columns: Column[], filter?: Filter, onDone: (filter: Filter) => void, onRemove?: () => void, onGroup?: () => void}} props
  */
 export function FilterEditor({ table, columns, filter, onDone, onRemove, onGroup }) {
-  const [field, setField] = useState(filter?.field ?? "");
-  const [operator, setOperator] = useState(filter?.operator ?? "eq");
+  const [field, setField] = usePanelDraft("column", () => filter?.field ?? "");
+  const [operator, setOperator] = usePanelDraft("operator", () => filter?.operator ?? "eq");
   if (!field) {
     const options = columns.map(({ name, type }) => ({ value: name, label: columnWords(name), hint: type === "json" ? "any key" : name }));
     return html`<${OptionList} label="columns" isSearchable=${true} takesOther=${true} options=${options} onChoose=${setField} />`;
@@ -53,7 +53,7 @@ export function FilterEditor({ table, columns, filter, onDone, onRemove, onGroup
 
 /** @param {{table: string, field: string, type: string, operator: string, value: any, onDone: (value: any) => void}} props */
 function ValueEditor({ table, field, type, operator, value, onDone }) {
-  const [text, setText] = useState(value == null ? "" : String([value].flat()[0]));
+  const [text, setText] = usePanelDraft(`value of ${field} ${operator}`, () => (value == null ? "" : String([value].flat()[0])));
   if (operator.startsWith("is_")) return html`<button type="button" class="primary" onClick=${() => onDone(null)}>Apply</button>`;
   if (type === "boolean") {
     return html`<${OptionList} label="values" value=${String(value)} options=${[{ value: "true", label: "true" }, { value: "false", label: "false" }]}
@@ -82,7 +82,7 @@ function ValueList({ field, table, parse, onChoose }) {
 
 /** Several values: each is chosen by itself, so that one with a comma is one. @param {{field: string, table: string, type: string, value: any, onDone: (value: any) => void}} props */
 function ValueSet({ field, table, type, value, onDone }) {
-  const [chosen, setChosen] = useState(() => [value ?? []].flat());
+  const [chosen, setChosen] = usePanelDraft(`values of ${field}`, () => [value ?? []].flat());
   const { known, options, isLoading } = useValues(table, type === "datetime" ? "" : field);
   const isNumeric = type === "number" || type === "datetime"; // without a comma, so several may be typed at once
   const change = (/** @type {any[]} */ changed) => setChosen([...new Set(changed)]);

@@ -2,6 +2,7 @@
 
 import { html } from "../html.js";
 import { useEffect, useId, useRef, useState } from "../vendor/hooks.js";
+import { usePanelDraft } from "./draft.js";
 
 /** @typedef {{value: string, label?: string, hint?: string}} Option */
 
@@ -12,7 +13,7 @@ const MAX_SHOWN = 200;
  *   isLoading?: boolean, onSearch?: (text: string) => void, onChoose: (value: string) => void}} props
  */
 export function OptionList({ options, value, label, isSearchable = false, takesOther = false, isLoading = false, onSearch, onChoose }) {
-  const [search, setSearch] = useState("");
+  const [search, setSearch] = usePanelDraft(`search of ${label}`, () => "");
   const [at, setAt] = useState(() => Math.max(0, options.slice(0, MAX_SHOWN).findIndex((option) => option.value === value)));
   const id = useId();
   const list = useRef(/** @type {HTMLUListElement | null} */ (null));

@@ -1,16 +1,17 @@
 /** A button that opens a panel: by Escape it closes and gives back the focus, and where the focus or a click goes elsewhere. */
 
 import { html } from "../html.js";
-import { useEffect, useRef, useState } from "../vendor/hooks.js";
+import { useEffect, useRef } from "../vendor/hooks.js";
+import { PanelName, useDraft } from "./draft.js";
 
 const EDGE_PX = 7;
 
 /**
  * @param {{label: any, title?: string, className?: string, panelClass?: string, shortcut?: string,
- *   align?: "start" | "end", openAtFirst?: boolean, children: (close: () => void) => any}} props
+ *   align?: "start" | "end", openAtFirst?: boolean, draft?: string, children: (close: () => void) => any}} props  `draft`: the name by which it is open again, with what was entered, after a session has ended
  */
-export function Popover({ label, title, className = "", panelClass = "", shortcut, align = "start", openAtFirst = false, children }) {
-  const [isOpen, setOpen] = useState(openAtFirst);
+export function Popover({ label, title, className = "", panelClass = "", shortcut, align = "start", openAtFirst = false, draft = "", children }) {
+  const [isOpen, setOpen] = useDraft(draft, () => openAtFirst);
   const root = useRef(/** @type {HTMLDivElement | null} */ (null));
   const close = () => {
     setOpen(false);
@@ -44,7 +45,7 @@ export function Popover({ label, title, className = "", panelClass = "", shortcu
   return html`<div class="popover" ref=${root} onKeyDown=${onKeyDown} onFocusOut=${onFocusOut}>
     <button type="button" class=${className} title=${title} aria-haspopup="dialog" aria-expanded=${isOpen}
       data-shortcut=${shortcut} onClick=${() => setOpen(!isOpen)}>${label}</button>
-    ${isOpen && html`<div class=${`panel ${align} ${panelClass}`} role="dialog" aria-label=${title}>${children(close)}</div>`}
+    ${isOpen && html`<div class=${`panel ${align} ${panelClass}`} role="dialog" aria-label=${title}><${PanelName.Provider} value=${draft}>${children(close)}<//></div>`}
   </div>`;
 }
 

@@ -6,6 +6,7 @@ import { html } from "../html.js";
 import { comparedBounds, dayCount, isDate, localTimezone, MAX_DAYS, shifted, todayIn } from "../state/dates.js";
 import { rangeName } from "../state/format.js";
 import { useState } from "../vendor/hooks.js";
+import { usePanelDraft } from "./draft.js";
 import { OptionList } from "./option_list.js";
 import { Popover } from "./popover.js";
 
@@ -41,7 +42,7 @@ export function RangePicker({ hasCompare = true, hasGranularity = true }) {
   return html`<div class="ranges">
     <div class="joined">
       <button type="button" title="Period before ( [ )" aria-label="Period before" disabled=${"isAll" in range} onClick=${() => shiftRange(-1)}>‹</button>
-      <${Popover} title="Range of days" label=${html`<span aria-busy=${isWaiting}>${isWaiting ? "All …" : name}</span>${!("from" in range) && (preset || "isAll" in range) && html`<small class="wide">${rangeName(bounds.value)}</small>`}`}>
+      <${Popover} title="Range of days" draft="range" label=${html`<span aria-busy=${isWaiting}>${isWaiting ? "All …" : name}</span>${!("from" in range) && (preset || "isAll" in range) && html`<small class="wide">${rangeName(bounds.value)}</small>`}`}>
         ${(/** @type {() => void} */ close) => html`<${RangePanel} range=${range} bounds=${bounds.value} onChoose=${(/** @type {PageState["range"]} */ chosen) => (close(), choose(chosen))} />`}
       <//>
       <button type="button" title="Period after ( ] )" aria-label="Period after" disabled=${isLatest()} onClick=${() => shiftRange(1)}>›</button>
@@ -65,8 +66,8 @@ export function RangePicker({ hasCompare = true, hasGranularity = true }) {
 
 /** @param {{range: PageState["range"], bounds: import("../state/dates.js").Bounds, onChoose: (range: PageState["range"]) => void}} props */
 export function RangePanel({ range, bounds: { startDate, endDate }, onChoose }) {
-  const [from, setFrom] = useState(startDate);
-  const [to, setTo] = useState(endDate);
+  const [from, setFrom] = usePanelDraft("from", () => startDate);
+  const [to, setTo] = usePanelDraft("to", () => endDate);
   const days = isDate(from) && isDate(to) ? dayCount({ startDate: from, endDate: to }) : 0;
   const isRange = days >= 1 && days <= MAX_DAYS;
   return html`<div class="range-panel">

@@ -3,7 +3,7 @@
 import { html } from "../html.js";
 import { columnWords } from "../state/filters.js";
 import { outputName } from "../state/query_body.js";
-import { useState } from "../vendor/hooks.js";
+import { usePanelDraft } from "./draft.js";
 import { OptionList } from "./option_list.js";
 
 /** @typedef {import("../api/queries.js").Select} Select */
@@ -37,8 +37,8 @@ export function selectWords({ field, aggregate, alias }) {
 
 /** @param {{select?: Select, columns: Column[], aggregates: string[], onDone: (select: Select) => void, onRemove?: () => void}} props */
 export function SelectEditor({ select, columns, aggregates, onDone, onRemove }) {
-  const [aggregate, setAggregate] = useState(select?.aggregate ?? "count");
-  const [alias, setAlias] = useState(select?.alias ?? "");
+  const [aggregate, setAggregate] = usePanelDraft("aggregate", () => select?.aggregate ?? "count");
+  const [alias, setAlias] = usePanelDraft("name", () => select?.alias ?? "");
   const isCount = aggregate === "count";
   const fitting = columns.filter((column) => isCount || fits(aggregate, column));
   const done = (/** @type {string} */ field) => {

@@ -7,11 +7,11 @@ import { Popover } from "./popover.js";
 /** @typedef {import("../state/refusals.js").Refusal} Refusal */
 
 /**
- * @param {{label: any, title: string, refusal?: Refusal | null, onCorrect?: () => void, isAdd?: boolean, children: (close: () => void) => any}} props
+ * @param {{label: any, title: string, refusal?: Refusal | null, onCorrect?: () => void, isAdd?: boolean, draft?: string, children: (close: () => void) => any}} props  `draft` is that of the panel
  */
-export function Word({ label, title, refusal, onCorrect, isAdd = false, children }) {
+export function Word({ label, title, refusal, onCorrect, isAdd = false, draft, children }) {
   return html`<span class=${`word-space ${refusal ? "refused" : ""}`}>
-    <${Popover} title=${title} className=${isAdd ? "word add" : "word"} label=${html`<bdi>${label}</bdi>`}>${children}<//>
+    <${Popover} title=${title} draft=${draft} className=${isAdd ? "word add" : "word"} label=${html`<bdi>${label}</bdi>`}>${children}<//>
     ${refusal && html`<span class="why" role="alert"><span>${refusal.message.replace(/ \(did you mean ".*"\?\)$/, "")}</span>
       ${refusal.suggestion && html`<button type="button" class="primary" onClick=${onCorrect}>Use <bdi>${refusal.suggestion}</bdi></button>`}</span>`}
   </span>`;

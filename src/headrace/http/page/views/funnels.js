@@ -66,7 +66,7 @@ export function Funnels() {
 function StepEditor({ step, number, columns, onChange, onRemove }) {
   const filters = step.filters ?? [];
   const set = (/** @type {(string | number)[]} */ path, /** @type {unknown} */ changed) => onChange({ ...withAt(/** @type {any} */ (step), path, changed) });
-  const shared = { table: "events", columns, set, at: () => ({}) };
+  const shared = { table: "events", columns, set, at: () => ({}), form: `step ${number}` };
   return html`<li><b>${number}</b><input aria-label=${`Name of step ${number}`} placeholder=${stepName({ filters }, number)} value=${step.name ?? ""} onChange=${(/** @type {any} */ event) => onChange({ ...step, name: event.target.value || undefined })} />
     <div class="sentence">${filters.length === 0 && html`<span>any event</span>`}${filters.map((item, index) => html`${index > 0 && html`<span key=${`and ${index}`}>and</span>`}
       <${FilterWords} key=${`${index} ${JSON.stringify(item)}`} item=${item} path=${["filters", index]} ...${shared} />`)}

@@ -52,7 +52,7 @@ export function Retention() {
 
 /** @param {{side: string, filters: FilterItem[], columns: object[], set: (path: (string | number)[], value: unknown) => void}} props */
 function Events({ side, filters, columns, set }) {
-  const shared = { table: "events", columns, set, at: () => ({}) };
+  const shared = { table: "events", columns, set, at: () => ({}), form: "cohorts" };
   return html`${filters.length === 0 ? html`<b>any event</b>` : html`<span>events where</span>`}${filters.map((item, index) => html`${index > 0 && html`<span key=${`and ${index}`}>and</span>`}
     <${FilterWords} key=${`${index} ${JSON.stringify(item)}`} item=${item} path=${[side, "filters", index]} ...${shared} />`)}
     <${AddFilter} path=${[side, "filters", filters.length]} label=${filters.length ? "+" : "+ where"} ...${shared} />`;

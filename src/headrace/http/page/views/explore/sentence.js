@@ -2,6 +2,7 @@
 
 import { page } from "../../app_state.js";
 import { rowSpan } from "../../api/queries.js";
+import { usePanelDraft } from "../../controls/draft.js";
 import { RangePanel, zones } from "../../controls/range_picker.js";
 import { AddFilter, FilterWords } from "../../controls/filter_words.js";
 import { SelectEditor, selectWords } from "../../controls/select_editor.js";
@@ -12,7 +13,6 @@ import { columnWords, filterSentence } from "../../state/filters.js";
 import { rangeName } from "../../state/format.js";
 import { outputColumns, withAt, withRange } from "../../state/query_body.js";
 import { corrected } from "../../state/refusals.js";
-import { useState } from "../../vendor/hooks.js";
 
 /** @typedef {import("../../api/queries.js").CustomBody} CustomBody */
 /** @typedef {import("../../api/queries.js").Schema} Schema */
@@ -35,14 +35,14 @@ export function Sentence(props) {
     refusal: refusal && JSON.stringify(refusal.path) === JSON.stringify(path) ? refusal : null,
     onCorrect: () => refusal && onChange(corrected(body, refusal)),
   });
-  const filterProps = { table: query.table, columns: columns.filter(({ filterable }) => filterable), at, set };
+  const filterProps = { table: query.table, columns: columns.filter(({ filterable }) => filterable), at, set, form: "sentence" };
   return html`<div class="sentence" role="group" aria-label="Query">
     <span>Show</span>
-    ${query.selects.map((select, index) => html`<${Word} key=${`select ${index} ${JSON.stringify(select)}`} ...${at("query", "selects", index)} title="Figure" label=${selectLabel(select)}>
+    ${query.selects.map((select, index) => html`<${Word} key=${`select ${index} ${JSON.stringify(select)}`} ...${at("query", "selects", index)} draft=${`figure ${index}`} title="Figure" label=${selectLabel(select)}>
       ${(/** @type {() => void} */ close) => html`<${SelectEditor} select=${select} columns=${columns} aggregates=${schema.aggregates}
         onDone=${(/** @type {any} */ changed) => (close(), set(["query", "selects", index], changed))}
         onRemove=${query.selects.length > 1 ? () => (close(), set(["query", "selects", index], undefined)) : undefined} />`}<//>`)}
-    <${Word} isAdd=${true} title="Add a figure" ...${at("query", "selects")} label="+">${(/** @type {() => void} */ close) => html`<${SelectEditor} columns=${columns} aggregates=${schema.aggregates}
+    <${Word} isAdd=${true} draft="figure" title="Add a figure" ...${at("query", "selects")} label="+">${(/** @type {() => void} */ close) => html`<${SelectEditor} columns=${columns} aggregates=${schema.aggregates}
       onDone=${(/** @type {any} */ made) => (close(), set(["query", "selects", query.selects.length], made))} />`}<//>
     <span>of</span>
     <${Choice} title="Table" value=${query.table} ...${at("query", "table")} options=${schema.tables.map(({ name, description }) => ({ value: name, hint: description }))}
@@ -59,7 +59,7 @@ export function Sentence(props) {
     <${Choice} title="Bucket" value=${body.granularity ?? ""} label=${BUCKETS[/** @type {""} */ (body.granularity ?? "")] ?? body.granularity} ...${at("granularity")}
       options=${Object.entries(BUCKETS).map(([value, label]) => ({ value, label }))} onChoose=${(/** @type {string} */ bucket) => onChange(withBucket(body, bucket))} />
     <span>over</span>
-    <${Word} title="Range of days" label=${rangeLabel(body)} ...${at("startDate")}>${(/** @type {() => void} */ close) => html`<${RangePanel}
+    <${Word} draft="days" title="Range of days" label=${rangeLabel(body)} ...${at("startDate")}>${(/** @type {() => void} */ close) => html`<${RangePanel}
       range=${rangeOf(body)} bounds=${boundsOf(rangeOf(body), body.timezone ?? "UTC")} onChoose=${async (/** @type {any} */ range) => (close(), onChange("isAll" in range ? await withAllDays(body) : withRange(body, range)))} />`}<//>
     <span>in</span>
     <${Choice} title="Time zone" value=${body.timezone ?? "UTC"} isSearchable=${true} ...${at("timezone")} options=${zones()} onChoose=${(/** @type {string} */ zone) => set(["timezone"], zone)} />
@@ -120,15 +120,15 @@ function Having({ body, set, names, at }) {
   const form = (/** @type {number} */ index, /** @type {() => void} */ close) => html`<${HavingForm} names=${names} entry=${list[index]}
     onDone=${(/** @type {any} */ entry) => (close(), set(["having", index], entry))} onRemove=${list[index] ? () => (close(), set(["having", index], undefined)) : undefined} />`;
   return html`${list.map((entry, index) => html`<span key=${`having ${index}`}>${index ? "and" : "having"}</span>
-      <${Word} key=${`condition ${index}`} title="Condition for rows" label=${filterSentence(entry)} ...${index === 0 ? at("having") : {}}>${(/** @type {() => void} */ close) => form(index, close)}<//>`)}
-    <${Word} isAdd=${true} title="Condition for rows" label=${list.length ? "+" : "+ having"}>${(/** @type {() => void} */ close) => form(list.length, close)}<//>`;
+      <${Word} key=${`condition ${index}`} draft=${`condition ${index}`} title="Condition for rows" label=${filterSentence(entry)} ...${index === 0 ? at("having") : {}}>${(/** @type {() => void} */ close) => form(index, close)}<//>`)}
+    <${Word} isAdd=${true} draft="condition" title="Condition for rows" label=${list.length ? "+" : "+ having"}>${(/** @type {() => void} */ close) => form(list.length, close)}<//>`;
 }
 
 /** @param {{names: string[], entry?: {field: string, operator: string, value: number}, onDone: (entry: object) => void, onRemove?: () => void}} props */
 function HavingForm({ names, entry, onDone, onRemove }) {
-  const [field, setField] = useState(entry?.field ?? names[0] ?? "");
-  const [operator, setOperator] = useState(entry?.operator ?? "gte");
-  const [value, setValue] = useState(String(entry?.value ?? ""));
+  const [field, setField] = usePanelDraft("figure", () => entry?.field ?? names[0] ?? "");
+  const [operator, setOperator] = usePanelDraft("operator", () => entry?.operator ?? "gte");
+  const [value, setValue] = usePanelDraft("value", () => String(entry?.value ?? ""));
   const isReady = value.trim() !== "" && Number.isFinite(Number(value));
   const input = (/** @type {(text: string) => void} */ change) => (/** @type {any} */ event) => change(event.target.value);
   return html`<form class="value-form" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), isReady && onDone({ field, operator, value: Number(value) }))}>
