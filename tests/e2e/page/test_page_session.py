@@ -236,6 +236,19 @@ def test_chosen_values_and_days_are_there_again_after_the_next_sign_in(page: Pag
     ]
 
 
+def test_a_page_that_is_gone_back_to_shows_nothing_of_a_session_that_ended(page: Page) -> None:
+    open_signed_in(page, "/")
+    page.settle()
+    page.tab.run("window.isSame = true; arguments[0]()")
+    page.tab.open("about:blank")
+    end_session(page)
+    page.tab.back()
+
+    assert page.until("window.isSame")
+    assert page.until(f"{SIGN_IN} !== null")
+    assert page.problems() == []
+
+
 def test_what_was_entered_is_not_there_for_one_who_may_less(page: Page) -> None:
     page.service.website()
     open_signed_in(page, "admin/erasures", Scope.MANAGE_DATA)

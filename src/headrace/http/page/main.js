@@ -134,13 +134,21 @@ session.subscribe((signedIn) => {
   forget(); // the next user may not see what the last one has seen
   forgetBreakdowns();
 });
-whenChangedElsewhere(async () => {
+/** Another session may have taken the place of the one that is shown. */
+async function reviewSession() {
   const found = await fetchSession().catch(() => undefined);
   if (found === undefined || isOfLink.value || JSON.stringify(found) === JSON.stringify(session.value)) return;
+  if (found && found.expires === session.value?.expires) {
+    session.value = found; // the same one with other websites: nothing that is shown is another's
+    return;
+  }
   turn.value += 1;
   session.value = null; // what was kept for the one is not for the other
   session.value = found;
-});
+}
+whenChangedElsewhere(reviewSession);
+// Browsers keep a page that was left as it was, and hear nothing for it.
+addEventListener("pageshow", ({ persisted }) => persisted && reviewSession());
 // A link that is opened where the page is open already changes the hash alone.
 addEventListener("hashchange", () => hasCode() && location.reload());
 /** A page that comes into sight again after this time shows what is there now. */
