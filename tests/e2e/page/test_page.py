@@ -849,6 +849,51 @@ def test_a_page_whose_service_is_slow_shows_that_it_opens(page: Page) -> None:
     assert (shown, said) == (["Headrace"], "Loading")
 
 
+def test_values_that_could_not_be_loaded_are_not_said_to_be_none(page: Page) -> None:
+    page.open("/")
+    page.settle()
+    page.tab.command("Network.enable")
+    page.tab.command("Network.setBlockedURLs", urls=["*/v1/query/values*"])
+    page.click("button[title='Add a filter']")
+    page.click(".panel [role=option]", "City")
+    none = "document.querySelector('.panel .none')?.textContent"
+    said = page.until(f"{none} !== 'Loading' && {none}")
+    page.tab.command("Network.setBlockedURLs", urls=[])
+
+    assert said == "No values to choose from: The service does not answer"
+
+
+def test_a_tag_that_could_not_be_loaded_is_loaded_by_another_try(page: Page) -> None:
+    page.tab.command("Network.enable")
+    page.tab.command("Network.setBlockedURLs", urls=["*/headrace.json*"])
+    page.open("setup")
+    explained = page.until("document.querySelector('.snippet .failure strong')?.textContent")
+    page.tab.command("Network.setBlockedURLs", urls=[])
+    is_there = "document.querySelector('.snippet pre') !== null"
+    button = "document.querySelector('.snippet .failure button')"
+    assert page.until(f"{is_there} || ({button}?.click(), false)")
+
+    assert explained == "The service does not answer"
+
+
+BAD_GATEWAY = """
+const send = window.fetch;
+window.fetch = (url, options) => String(url).includes("/v1/query/") && !window.isBack
+  ? Promise.resolve(new Response("<h1>Bad gateway</h1>", {status: 502})) : send(url, options);
+"""
+
+
+def test_a_view_goes_on_by_itself_when_a_proxy_reaches_the_service_again(page: Page) -> None:
+    script = page.tab.command("Page.addScriptToEvaluateOnNewDocument", source=BAD_GATEWAY)
+    page.open("/", last="14")
+    advice = page.until("document.querySelector('.failure p')?.textContent")
+    page.until("(window.isBack = true)")
+    page.tab.command("Page.removeScriptToEvaluateOnNewDocument", **script)
+
+    assert advice.startswith("What stands between this browser and the service, such as a proxy,")
+    assert page.totals(VISITORS)["Sessions"] == "12"
+
+
 def test_keys_go_everywhere(page: Page) -> None:
     page.open("/", **{"from": "2026-03-01", "to": "2026-03-07"})
     page.until("document.querySelector('.ranges')")

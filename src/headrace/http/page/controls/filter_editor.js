@@ -8,6 +8,7 @@ import { countryName, valueName } from "../state/format.js";
 import { Chips } from "./chips.js";
 import { usePanelDraft } from "./draft.js";
 import { useLoad } from "./load.js";
+import { explain } from "./messages.js";
 import { OptionList } from "./option_list.js";
 
 /** @typedef {import("../state/filters.js").Filter} Filter */
@@ -75,22 +76,22 @@ function ValueEditor({ table, field, type, operator, value, onDone }) {
 
 /** The frequent values of a column, or any other. @param {{field: string, table: string, parse: (typed: string) => any, onChoose: (value: any) => void}} props */
 function ValueList({ field, table, parse, onChoose }) {
-  const { known, options, isLoading } = useValues(table, field);
-  return html`<${OptionList} label="values" isSearchable=${true} takesOther=${true} isLoading=${isLoading} options=${options}
+  const { known, options, ...waiting } = useValues(table, field);
+  return html`<${OptionList} label="values" isSearchable=${true} takesOther=${true} ...${waiting} options=${options}
     onChoose=${(/** @type {string} */ text) => onChoose(known.has(text) ? known.get(text)?.value : parse(text))} />`;
 }
 
 /** Several values: each is chosen by itself, so that one with a comma is one. @param {{field: string, table: string, type: string, value: any, onDone: (value: any) => void}} props */
 function ValueSet({ field, table, type, value, onDone }) {
   const [chosen, setChosen] = usePanelDraft(`values of ${field}`, () => [value ?? []].flat());
-  const { known, options, isLoading } = useValues(table, type === "datetime" ? "" : field);
+  const { known, options, ...waiting } = useValues(table, type === "datetime" ? "" : field);
   const isNumeric = type === "number" || type === "datetime"; // without a comma, so several may be typed at once
   const change = (/** @type {any[]} */ changed) => setChosen([...new Set(changed)]);
   const parse = (/** @type {string} */ text) => (isNumeric ? text.split(",").map((one) => one.trim()).filter(Boolean) : [text]).map((one) => scalarOf(one, type));
   return html`<div class="value-form">
     ${chosen.length > 0 && html`<div class="chips"><${Chips} values=${chosen.map((one) => ({ value: JSON.stringify(one), label: valueName(field, one) }))}
       onRemove=${(/** @type {string} */ text) => change(chosen.filter((one) => JSON.stringify(one) !== text))} /></div>`}
-    <${OptionList} key=${chosen.length} label="values" isSearchable=${true} takesOther=${true} isLoading=${isLoading} options=${options.filter((option) => !chosen.includes(known.get(option.value)?.value))}
+    <${OptionList} key=${chosen.length} label="values" isSearchable=${true} takesOther=${true} ...${waiting} options=${options.filter((option) => !chosen.includes(known.get(option.value)?.value))}
       onChoose=${(/** @type {string} */ text) => change([...chosen, ...(known.has(text) ? [known.get(text)?.value] : parse(text))])} />
     <button type="button" class="primary" disabled=${chosen.length === 0} onClick=${() => onDone(chosen)}>Apply</button></div>`;
 }
@@ -101,7 +102,7 @@ function useValues(table, field) {
   const { value, isLoading, error } = useLoad(field && `values ${id} ${table} ${field}`, (signal) => values(id, { table, field, limit: 200 }, signal));
   const known = new Map((value ?? []).map((one) => [String(one.value), one]));
   const options = [...known].map(([text, { count }]) => ({ value: text, label: field === "country" ? countryName(text) : text, hint: count.toLocaleString("en") }));
-  return { known, options, isLoading: isLoading && error == null };
+  return { known, options, isLoading, problem: error == null ? "" : `No values to choose from: ${explain(error).title}` };
 }
 
 /** @param {string} text @param {string} type @returns {string | number | boolean} */

@@ -44,7 +44,7 @@ export function Failure({ error, onRetry }) {
 
 /** In how many seconds a call is worth another try, 0 for none. @param {ApiError} error */
 function waitS({ status, code, retryAfterS }) {
-  if (status === 0) return code ? 0 : NO_ANSWER_S;
+  if (status === 0 || status === 502) return code ? 0 : NO_ANSWER_S;
   return status === 429 || status === 503 ? Math.max(1, retryAfterS) : 0;
 }
 
@@ -59,6 +59,7 @@ export function explain(error) {
     422: "The query needs more memory than it may take. Choose a shorter range or fewer groups.",
     429: "There is a limit of queries a minute for each key.",
     500: "The log of the service says why, beside the number of the request.",
+    502: "What stands between this browser and the service, such as a proxy, does not reach it. It may be restarting.",
     503: "The service accepts events, but cannot answer just now.",
     504: "The query took longer than it may. Choose a shorter range or fewer groups.",
   })[error.status];

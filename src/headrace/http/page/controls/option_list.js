@@ -10,9 +10,9 @@ const MAX_SHOWN = 200;
 
 /**
  * @param {{options: Option[], value?: string, label: string, isSearchable?: boolean, takesOther?: boolean,
- *   isLoading?: boolean, onSearch?: (text: string) => void, onChoose: (value: string) => void}} props
+ *   isLoading?: boolean, problem?: string, onSearch?: (text: string) => void, onChoose: (value: string) => void}} props
  */
-export function OptionList({ options, value, label, isSearchable = false, takesOther = false, isLoading = false, onSearch, onChoose }) {
+export function OptionList({ options, value, label, isSearchable = false, takesOther = false, isLoading = false, problem = "", onSearch, onChoose }) {
   const [search, setSearch] = usePanelDraft(`search of ${label}`, () => "");
   const [at, setAt] = useState(() => Math.max(0, options.slice(0, MAX_SHOWN).findIndex((option) => option.value === value)));
   const id = useId();
@@ -44,7 +44,7 @@ export function OptionList({ options, value, label, isSearchable = false, takesO
       ${shown.map((option, index) => html`<li key=${option.value} id=${`${id}-${index}`} role="option" aria-selected=${index === at}
         class=${option.value === value ? "chosen" : ""} onPointerEnter=${() => setAt(index)} onClick=${() => onChoose(option.value)}>
         <span>${option.label ?? option.value}</span>${option.hint && html`<small>${option.hint}</small>`}</li>`)}
-      ${shown.length === 0 && html`<li class="none">${isLoading ? "Loading" : "Nothing found"}</li>`}
+      ${shown.length === 0 && html`<li class="none">${problem || (isLoading ? "Loading" : "Nothing found")}</li>`}
     </ul>
     ${isSearchable && found.length > MAX_SHOWN && html`<p class="more">${found.length - MAX_SHOWN} more: search for them</p>`}
   </div>`;

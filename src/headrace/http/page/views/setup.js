@@ -5,7 +5,8 @@ import { openLive } from "../api/live.js";
 import { custom } from "../api/queries.js";
 import { pinnedTracker } from "../api/tracker.js";
 import { Copyable } from "../controls/copyable.js";
-import { Failure } from "../controls/messages.js";
+import { useLoad } from "../controls/load.js";
+import { Failure, Skeleton } from "../controls/messages.js";
 import { html } from "../html.js";
 import { ago, counted, datetime } from "../state/format.js";
 import { faultsOf, kindOf, titleOf } from "../state/live/live_items.js";
@@ -34,12 +35,12 @@ export function Setup() {
 /** @param {{onFirst?: () => void}} props  `onFirst` is called when the first event has come while this was shown */
 export function FirstSteps({ onFirst }) {
   const id = page.value.website;
-  const script = usePinnedTracker();
+  const { value: script, error, reload } = useLoad("tracker", pinnedTracker);
   const snippet = `<script defer src="${location.origin}${script?.path}" integrity="${script?.integrity}" crossorigin="anonymous" data-client-id="${id}"></script>`;
   return html`<div class="setup">
     <${Light} key=${id} id=${id} onFirst=${onFirst} />
     <section class="card step"><b class="count">1</b><div><h2>Put this line into the head of every page</h2>
-      <div class="snippet">${script && html`<${Copyable} text=${snippet} />`}</div>
+      <div class="snippet">${error != null ? html`<${Failure} error=${error} onRetry=${reload} />` : script ? html`<${Copyable} text=${snippet} />` : html`<${Skeleton} lines=${2} />`}</div>
       <p class="faint">It sends page views, page exits, errors and web vitals, and sets no cookie. The address and the integrity value pin this version. Own events: <code>headrace.track("signup")</code>.</p></div></section>
     <section class="card step"><b class="count">2</b><div><h2>Open one of the pages, or paste this into a terminal</h2>
       <${Copyable} text=${curlCall(location.origin, id)} />
@@ -51,17 +52,6 @@ export function FirstSteps({ onFirst }) {
 function curlCall(origin, id) {
   const body = JSON.stringify({ name: "screen_view", path: "/hello", anonymousId: "me", sessionId: "first" });
   return `curl -sS '${origin}/track?website_id=${id}' \\\n  -H 'Content-Type: application/json' \\\n  -d '${body}'`;
-}
-
-/** The current version of the tracker, null until it is known. */
-function usePinnedTracker() {
-  const [script, setScript] = useState(/** @type {import("../api/tracker.js").PinnedScript | null} */ (null));
-  useEffect(() => {
-    const controller = new AbortController();
-    pinnedTracker(controller.signal).then(setScript, () => {});
-    return () => controller.abort();
-  }, []);
-  return script;
 }
 
 /** @param {{id: string, onFirst?: () => void}} props */
