@@ -35,7 +35,7 @@ export function FilterEditor({ table, columns, filter, onDone, onRemove, onGroup
   const [operator, setOperator] = usePanelDraft("operator", () => filter?.operator ?? "eq");
   if (!field) {
     const options = columns.map(({ name, type }) => ({ value: name, label: columnWords(name), hint: type === "json" ? "any key" : name }));
-    return html`<${OptionList} label="columns" isSearchable=${true} takesOther=${true} options=${options} onChoose=${setField} />`;
+    return html`<${OptionList} label="columns" isSearchable=${true} takesOther="last" options=${options} onChoose=${setField} />`;
   }
   const type = typeOf(columns, field);
   const operators = OPERATORS[type] ?? TEXT_OPERATORS;

@@ -4,13 +4,13 @@ import { html } from "../html.js";
 import { useEffect, useId, useRef, useState } from "../vendor/hooks.js";
 import { usePanelDraft } from "./draft.js";
 
-/** @typedef {{value: string, label?: string, hint?: string}} Option */
+/** @typedef {{value: string, label?: string, hint?: string, isFoundByHint?: boolean}} Option */
 
 const MAX_SHOWN = 200;
 
 /**
- * @param {{options: Option[], value?: string, label: string, isSearchable?: boolean, takesOther?: boolean,
- *   isLoading?: boolean, problem?: string, onSearch?: (text: string) => void, onChoose: (value: string) => void}} props
+ * @param {{options: Option[], value?: string, label: string, isSearchable?: boolean, takesOther?: boolean | "last",
+ *   isLoading?: boolean, problem?: string, onSearch?: (text: string) => void, onChoose: (value: string) => void}} props  `takesOther`: what was typed, before what is found, or "last" where it rather is a part of a name
  */
 export function OptionList({ options, value, label, isSearchable = false, takesOther = false, isLoading = false, problem = "", onSearch, onChoose }) {
   const [search, setSearch] = usePanelDraft(`search of ${label}`, () => "");
@@ -18,9 +18,11 @@ export function OptionList({ options, value, label, isSearchable = false, takesO
   const id = useId();
   const list = useRef(/** @type {HTMLUListElement | null} */ (null));
   const wanted = search.trim().toLowerCase();
-  const found = options.filter((option) => !wanted || `${option.label ?? ""} ${option.value}`.toLowerCase().includes(wanted));
+  const found = options.filter(({ value: own, label: words = "", hint, isFoundByHint }) => !wanted || `${words} ${own} ${isFoundByHint ? hint : ""}`.toLowerCase().includes(wanted));
   const isOther = takesOther && search !== "" && !options.some((option) => option.value === search);
-  const shown = [...(isOther ? [{ value: search, label: `“${search}”`, hint: "as typed" }] : []), ...found].slice(0, MAX_SHOWN);
+  const typed = isOther ? [{ value: search, label: `“${search}”`, hint: "as typed" }] : [];
+  const listed = found.slice(0, MAX_SHOWN);
+  const shown = takesOther === "last" ? [...listed, ...typed] : [...typed, ...listed];
   useEffect(() => {
     list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
   }, [at]);

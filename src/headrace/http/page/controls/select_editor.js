@@ -51,7 +51,7 @@ export function SelectEditor({ select, columns, aggregates, onDone, onRemove }) 
       <input aria-label="Name of the figure" placeholder=${outputName({ field: select?.field ?? "*", aggregate })} value=${alias} onInput=${(/** @type {any} */ event) => setAlias(event.target.value)} /></p>
     ${isCount
       ? html`<button type="button" class="primary" onClick=${() => done("*")}>Count rows</button>`
-      : html`<${OptionList} key=${aggregate} label="columns" isSearchable=${true} takesOther=${true} value=${select?.field} onChoose=${done}
+      : html`<${OptionList} key=${aggregate} label="columns" isSearchable=${true} takesOther="last" value=${select?.field} onChoose=${done}
           options=${fitting.map(({ name, type }) => ({ value: name, label: columnWords(name), hint: type }))} />`}
     ${onRemove && html`<p class="actions"><button type="button" class="quiet danger" onClick=${onRemove}>Remove</button></p>`}
   </div>`;

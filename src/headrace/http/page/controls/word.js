@@ -20,7 +20,7 @@ export function Word({ label, title, refusal, onCorrect, isAdd = false, draft, c
 /**
  * A word that is one of a list.
  * @param {{title: string, value?: string, label?: any, options: import("./option_list.js").Option[] | Record<string, string>, refusal?: Refusal | null, onCorrect?: () => void,
- *   isAdd?: boolean, isSearchable?: boolean, takesOther?: boolean, onChoose: (value: string) => void, onRemove?: () => void}} props
+ *   isAdd?: boolean, isSearchable?: boolean, takesOther?: boolean | "last", onChoose: (value: string) => void, onRemove?: () => void}} props
  */
 export function Choice({ title, value, label, options, refusal, onCorrect, isAdd, isSearchable, takesOther, onChoose, onRemove }) {
   const list = Array.isArray(options) ? options : Object.entries(options).map(([key, words]) => ({ value: key, label: words }));

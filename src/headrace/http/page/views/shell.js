@@ -80,10 +80,10 @@ function SignOut() {
 
 export function WebsitePicker() {
   const websites = session.value?.websites ?? [];
-  const options = websites.map(({ id, name, domain }) => ({ value: id, label: name, hint: domain }));
+  const options = websites.map(({ id, name, domain }) => ({ value: id, label: name, hint: domain, isFoundByHint: true }));
   const name = website.value?.name ?? (page.value.website || "Choose a website");
   return html`<${Popover} title="Website" className="site" label=${html`<bdi>${name}</bdi>`}>
-    ${(/** @type {() => void} */ close) => html`<${OptionList} label="websites" isSearchable=${websites.length > 6} takesOther=${true} value=${page.value.website} options=${options}
+    ${(/** @type {() => void} */ close) => html`<${OptionList} label="websites" isSearchable=${websites.length > 6} takesOther="last" value=${page.value.website} options=${options}
       onChoose=${(/** @type {string} */ id) => (navigate(ofWebsite(page.value, id)), close())} />`}
   <//>`;
 }

@@ -9,7 +9,7 @@ import { useDraft } from "../../controls/draft.js";
 import { useLoad } from "../../controls/load.js";
 import { Empty, explain, Failure, Skeleton } from "../../controls/messages.js";
 import { html } from "../../html.js";
-import { ago, datetime } from "../../state/format.js";
+import { ago, datetime, exactNumber } from "../../state/format.js";
 import { useEffect, useRef, useState } from "../../vendor/hooks.js";
 import { ObjectForm } from "./object_form.js";
 
@@ -18,6 +18,7 @@ import { ObjectForm } from "./object_form.js";
 /** @typedef {import("./object_form.js").Field} Field */
 /** @typedef {{label: string, isDanger?: boolean, isOnPage?: boolean, confirm?: string, isOffered?: (row: Row) => boolean, run: (row: Row) => Promise<unknown>}} Action */
 
+const MAX_LISTED = 200;
 const SCOPES = ["track:events", "read:data", "manage:data", "manage:config"];
 const text = (/** @type {unknown} */ value) => (Array.isArray(value) ? value.join(", ") || "all" : value == null || value === "" ? "–" : String(value));
 const scopeCell = (/** @type {string[]} */ scopes) => html`<span class="wrap">${scopes.map((scope) => html`<code key=${scope}>${scope}</code> `)}</span>`;
@@ -25,7 +26,7 @@ const nameCell = (/** @type {Row} */ row) => html`<span class="line">${row["name
 const keyCell = (/** @type {Row} */ row) => html`<span class="line"><span class="mono">${row["prefix"]}…</span> ${row["kind"] !== "key" && html`<span class="faint">${row["kind"]}</span>`}</span><small class="line faint mono">${row["id"]}</small>`;
 const isOver = (/** @type {Row} */ row) => row["expires"] && Date.parse(row["expires"]) <= Date.now();
 const stateCell = (/** @type {Row} */ row) => (row["revoked"] || isOver(row) ? html`<span class="wrap faint">${row["revoked"] ? "revoked" : "expired"} ${ago(row["revoked"] ?? row["expires"])}</span>` : row["expires"] ? html`<span class="wrap" title=${datetime(row["expires"], timezone.value)}>until ${datetime(row["expires"], timezone.value).slice(0, -3)}</span>` : "active");
-const option = (/** @type {Row} */ { id, name, domain }) => ({ value: id, label: name || id, hint: domain });
+const option = (/** @type {Row} */ { id, name, domain }) => ({ value: id, label: name || id, hint: domain, isFoundByHint: true });
 const since = (/** @type {string} */ iso) => (iso ? ago(iso) : "–");
 
 export function Websites() {
@@ -74,6 +75,7 @@ function Objects({ kind, noun, columns, fields, actions, isChangeable = false })
   const [made, setMade] = useState(/** @type {Row | null} */ (null));
   const [changed, setChanged] = useDraft(`changed ${kind}`, () => /** @type {Row | null} */ (null));
   const [isOpen, setOpen] = useDraft(`new ${kind} opened`, () => false);
+  const [search, setSearch] = useState("");
   const onChanged = (/** @type {Row} */ row, /** @type {"created" | "changed" | "deleted"} */ what) => {
     setChanged(null);
     reload();
@@ -88,14 +90,22 @@ function Objects({ kind, noun, columns, fields, actions, isChangeable = false })
   const offered = isChangeable ? [{ label: "Change", run: async (/** @type {Row} */ row) => setChanged(row), isOnPage: true }, ...actions] : actions;
   if (error != null) return html`<${Failure} error=${error} onRetry=${reload} />`;
   if (!value) return html`<section class="card"><${Skeleton} /></section>`;
-  const rows = value.map((row) => ({ ...row, actions: row, whole: row, state: row, reach: row }));
+  const found = value.filter((row) => hasName(row, search.trim().toLowerCase()));
+  const rows = found.slice(0, MAX_LISTED).map((row) => ({ ...row, actions: row, whole: row, state: row, reach: row }));
   const cell = (/** @type {Row} */ row) => html`<${Actions} key=${row["id"]} row=${row} actions=${offered} onDone=${(/** @type {Action} */ { isDanger }) => onChanged(row, isDanger ? "deleted" : "changed")} />`;
   return html`
     ${made?.["key"] && html`<section class="card secret" role="status"><strong>Copy this key now. It is shown this once.</strong><${Copyable} text=${made["key"]} /></section>`}
     ${changed
       ? html`<${Changed} key=${changed["id"]} kind=${kind} noun=${noun} fields=${fields} row=${changed} onDone=${(/** @type {Row} */ row) => onChanged(row, "changed")} onCancel=${() => setChanged(null)} />`
       : html`<details class="card new" open=${isOpen} onToggle=${(/** @type {any} */ event) => setOpen(event.target.open)}><summary>New ${noun}</summary><${ObjectForm} name=${`new ${kind}`} fields=${fields} label="Create" save=${async (/** @type {Row} */ values) => onCreated(await create(kind, values))} /></details>`}
-    <section class="card">${rows.length === 0 ? html`<${Empty} title=${`No ${noun} yet`} />` : html`<${DataTable} caption=${kind} isStacked=${kind !== "organizations"} rows=${rows} columns=${[...columns, { key: "actions", label: "Actions", format: cell }]} />`}</section>`;
+    ${value.length > MAX_LISTED && html`<p class="toolbar"><input type="search" aria-label=${`Search ${kind}`} placeholder=${`Search ${exactNumber(value.length)} ${kind}`} value=${search} onInput=${(/** @type {any} */ event) => setSearch(event.target.value)} /></p>`}
+    <section class="card">${rows.length === 0 ? html`<${Empty} title=${search.trim() ? `No ${noun} has this name` : `No ${noun} yet`} />` : html`<${DataTable} caption=${kind} isStacked=${kind !== "organizations"} rows=${rows} columns=${[...columns, { key: "actions", label: "Actions", format: cell }]} />`}
+      ${found.length > MAX_LISTED && html`<p class="faint note">${exactNumber(found.length - MAX_LISTED)} more: search for them.</p>`}</section>`;
+}
+
+/** Whether one of an object's names has a text in it. @param {Row} row @param {string} wanted in small letters */
+function hasName({ name, domain, prefix, id }, wanted) {
+  return [name, domain, prefix, id].some((one) => String(one ?? "").toLowerCase().includes(wanted));
 }
 
 /** What may be done to one object; what cannot be undone is asked twice. @param {{row: Row, actions: Action[], onDone: (action: Action) => void}} props */
@@ -119,7 +129,7 @@ function Actions({ row, actions, onDone }) {
   const name = row["name"] || row["prefix"] || row["id"]; // "Delete" alone is that of any row
   if (asked) return html`<span class="ask">${asked.confirm} <button type="button" aria-label=${`${asked.label} ${name}`} class=${asked.isDanger ? "danger" : "primary"} onClick=${() => run(asked)}>${asked.label}</button> <button type="button" class="quiet" data-next onClick=${() => setAsked(null)}>Cancel</button></span>`;
   const offered = actions.filter(({ isOffered }) => !isOffered || isOffered(row));
-  return html`<span class="ask">${error != null && html`<span class="refusal wrap" role="alert">${explain(error).title}</span>`}${offered.map((action) => html`<button key=${action.label} type="button" aria-label=${`${action.label} ${name}`} class=${`quiet ${action.isDanger ? "danger" : ""}`} onClick=${() => (action.confirm ? setAsked(action) : run(action))}>${doing === action.label ? `${doing} …` : action.label}</button>`)}</span>`;
+  return html`<span class="ask offered">${error != null && html`<span class="refusal wrap" role="alert">${explain(error).title}</span>`}${offered.map((action) => html`<button key=${action.label} type="button" aria-label=${`${action.label} ${name}`} class=${`quiet ${action.isDanger ? "danger" : ""}`} onClick=${() => (action.confirm ? setAsked(action) : run(action))}>${doing === action.label ? `${doing} …` : action.label}</button>`)}</span>`;
 }
 
 /** An object with its values to be changed. @param {{kind: Kind, noun: string, fields: Field[], row: Row, onDone: (row: Row) => void, onCancel: () => void}} props */

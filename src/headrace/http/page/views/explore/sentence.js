@@ -51,9 +51,9 @@ export function Sentence(props) {
       <${FilterWords} key=${`filter ${index} ${JSON.stringify(item)}`} item=${item} path=${["query", "filters", index]} ...${filterProps} />`)}
     <${AddFilter} path=${["query", "filters", query.filters?.length ?? 0]} label=${query.filters?.length ? "+" : "+ where"} ...${filterProps} ...${at("query", "filters")} />
     ${(query.groupBy ?? []).map((column, index) => html`<span key=${`by ${index}`}>${index ? "and" : "by"}</span>
-      <${Choice} key=${`group ${index} ${column}`} title="Group by" value=${column} label=${columnWords(column).toLowerCase()} isSearchable=${true} takesOther=${true} ...${at("query", "groupBy", index)}
+      <${Choice} key=${`group ${index} ${column}`} title="Group by" value=${column} label=${columnWords(column).toLowerCase()} isSearchable=${true} takesOther="last" ...${at("query", "groupBy", index)}
         options=${columnOptions(columns)} onChoose=${(/** @type {string} */ name) => set(["query", "groupBy", index], name)} onRemove=${() => onChange(withoutGroup(body, index))} />`)}
-    <${Choice} isAdd=${true} title="Group by" label=${query.groupBy?.length ? "+" : "+ by"} isSearchable=${true} takesOther=${true} ...${at("query", "groupBy")} options=${columnOptions(columns)}
+    <${Choice} isAdd=${true} title="Group by" label=${query.groupBy?.length ? "+" : "+ by"} isSearchable=${true} takesOther="last" ...${at("query", "groupBy")} options=${columnOptions(columns)}
       onChoose=${(/** @type {string} */ name) => set(["query", "groupBy", query.groupBy?.length ?? 0], name)} />
     <span>${body.granularity ? "per" : "as"}</span>
     <${Choice} title="Bucket" value=${body.granularity ?? ""} label=${BUCKETS[/** @type {""} */ (body.granularity ?? "")] ?? body.granularity} ...${at("granularity")}
