@@ -50,7 +50,7 @@ function Groups({ column }) {
   if (groups.error != null) return html`<${Failure} error=${groups.error} onRetry=${groups.reload} />`;
   if (!groups.value || (!texts.value && texts.error == null)) return html`<section class="card"><${Skeleton} lines=${9} /></section>`;
   if (groups.value.data.length === 0) {
-    return html`<section class="card">${filters.length ? html`<${Empty} title="No errors with these filters in this range">Remove a filter, or choose a longer range.<//>` : html`<${Empty} title="No errors in this range">Nothing was reported, which is what one hopes for.<//>`}</section>`;
+    return html`<section class="card">${filters.length ? html`<${Empty} title="No errors with these filters in this range">Remove a filter, or choose a longer range.<//>` : html`<${Empty} title="No errors in this range">The tracker reports them from the browsers of visitors. <a href=${viewUrl("setup")}>Setup</a> has the line for your pages.<//>`}</section>`;
   }
   const described = firstByValue(texts.value?.data ?? [], column);
   const lines = rowsByValue(series.value?.data ?? [], column);
