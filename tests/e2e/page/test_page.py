@@ -781,6 +781,19 @@ def test_errors_wait_in_sight(page: Page) -> None:
     assert page.problems() == []
 
 
+def test_an_error_whose_reports_name_no_session_says_so(page: Page) -> None:
+    page.open("errors")
+    page.settle()
+    page.click(".error-groups a", HOSTILE_NAMES[4])
+    page.settle()
+
+    sessions = (
+        "[...document.querySelectorAll('.card')].find((e) => /sessions did/.test(e.innerText))"
+    )
+    card: str = page.until(f"{sessions}.innerText")
+    assert card.rsplit("\n", maxsplit=1)[-1] == "No error of these came with a session."
+
+
 def test_service_that_does_not_answer_is_explained_until_it_does(page: Page) -> None:
     page.tab.command("Network.enable")
     page.tab.command("Network.setBlockedURLs", urls=["*/v1/query/*"])

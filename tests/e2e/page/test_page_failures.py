@@ -134,6 +134,22 @@ def test_parts_of_a_view_that_load_for_long_are_announced_once(page: Page) -> No
     assert page.until(SAID) == ["Loading", "Loaded"]
 
 
+def test_a_sign_in_after_too_many_failures_says_when_it_may_be_tried_again(page: Page) -> None:
+    """Ten failures a minute from an address are the most."""
+    private = page.service.website()
+    page.tab.open(f"{page.service.url}/app/?website_id={private}")
+    refused = {"key": "hr_wrong"}
+    headers = {"Content-Type": "application/json"}
+    for _ in range(11):
+        page.service.post("/v1/session", refused, headers=headers)
+    page.write(".sign-in input", "hr_wrong")
+    page.click(".sign-in button")
+    said: str = page.until("document.querySelector('.sign-in [role=alert]')?.textContent")
+
+    assert said.startswith("Too many attempts have failed. Try again in ")
+    assert 0 < int(said.rpartition(" in ")[2].removesuffix(" s.")) <= 60
+
+
 def test_slow_engine_leaves_the_last_totals_visible_until_the_next_are_there(page: Page) -> None:
     (engine,) = page.service.child_pids("engine")
     page.open("/")

@@ -80,6 +80,7 @@ function Group({ column, id }) {
   const sessions = useQuery({ query: { table: "errors", selects: [COUNT, ...SPAN], groupBy: ["session_id"], filters }, orderBy: [{ field: "last", direction: "desc" }], limit: 8 });
   const rows = about.value?.data ?? [];
   const points = series.value?.data ?? [];
+  const before = (sessions.value?.data ?? []).filter((row) => row["session_id"]);
   const back = html`<p class="back"><a href=${urlWith({ item: "" })}>‹ All errors</a></p>`;
   if (about.error != null) return html`${back}<${Failure} error=${about.error} onRetry=${about.reload} />`;
   if (!about.value) return html`${back}<section class="card"><${Skeleton} /></section>`;
@@ -95,7 +96,7 @@ function Group({ column, id }) {
     <div class="cards two">
       <div class="column">
         <section ...${marked(stacks, "card")}><h2 class="pad">Stacks</h2><${Waiting} load=${stacks} />${(stacks.value?.data ?? []).map((row) => html`<details key=${row["stack"]} open=${true}><summary>${counted(row["errors"], "time", "times")}</summary><pre tabindex="0">${row["stack"] || "No stack was sent"}</pre></details>`)}</section>
-        <section ...${marked(sessions, "card")}><h2 class="pad">What sessions did before</h2><${Waiting} load=${sessions} />${(sessions.value?.data ?? []).filter((row) => row["session_id"]).map((row) => html`<${Before} key=${row["session_id"]} session=${row["session_id"]} last=${row["last"]} />`)}</section>
+        <section ...${marked(sessions, "card")}><h2 class="pad">What sessions did before</h2><${Waiting} load=${sessions} />${sessions.value && before.length === 0 && html`<p class="faint note">No error of these came with a session.</p>`}${before.map((row) => html`<${Before} key=${row["session_id"]} session=${row["session_id"]} last=${row["last"]} />`)}</section>
       </div>
       <div class="column">
         <section ...${marked(places, "card")}><h2 class="pad">Where</h2><${Waiting} load=${places} />${places.value && html`<${DataTable} caption="Where it happened" rows=${places.value.data} columns=${[{ key: "path", label: "Page" }, { key: "browser_name", label: "Browser" }, { key: "os_name", label: "System" }, { key: "errors", label: "Errors", isNumber: true, hasBar: true }]} />`}</section>

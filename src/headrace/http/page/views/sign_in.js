@@ -1,6 +1,7 @@
 /** Signing in with a key, or with the code of a link that `headrace sign-in` prints. */
 
 import { session } from "../app_state.js";
+import { ApiError } from "../api/client.js";
 import { signIn } from "../api/session.js";
 import { explain } from "../controls/messages.js";
 import { html } from "../html.js";
@@ -50,6 +51,7 @@ export function SignIn({ hasEnded, onDone }) {
 
 /** @param {unknown} error @param {boolean} isOfLink */
 function refusalOf(error, isOfLink) {
+  if (error instanceof ApiError && error.status === 429) return `Too many attempts have failed. Try again in ${error.retryAfterS || 60} s.`;
   const { title } = explain(error);
   if (title !== "Invalid sign-in") return title;
   return isOfLink ? "This link was used already, or is older than 15 minutes." : "This key is not valid, or not any more.";
