@@ -175,3 +175,16 @@ def test_deleted_events_are_in_no_session(chdb_store: FreshStore) -> None:
     session.close()
     there = count_parts_without_rollup(f"'{chdb_store.database}'")
     assert chdb_store.rows(there) == [[0]]
+
+
+def test_part_without_rows_needs_no_rollup(chdb_store: FreshStore) -> None:
+    """The last rows of a part were erased: it has nothing to build a rollup from."""
+    for name in ("kept", "erased"):
+        chdb_store.insert(EVENTS, [{"website_id": "web_1", "event_name": name}])
+    session = chdb_store.engine.session(chdb_store.database, writable=True)
+    session.execute(
+        "ALTER TABLE events DELETE WHERE event_name = 'erased' SETTINGS mutations_sync = 1"
+    )
+    session.close()
+    assert chdb_store.writer.rollup.check() == 0
+    assert chdb_store.writer.rollup.is_whole

@@ -71,14 +71,15 @@ def count_parts_without_rollup(database: str) -> str:
     """Return the statement that counts the parts of `events` with a missing or broken projection.
 
     Every select of the rollup fails at a broken projection, and silently skips a missing one. A
-    part whose rows are all deleted needs none. `database` is SQL for the database's name.
+    part without rows, or whose rows are all deleted, never gets one. `database` is SQL for the
+    database's name.
     """
     condition = f"database = {database} AND table = '{EVENTS.name}' AND active"
     broken = (
         f"SELECT parent_name FROM system.projection_parts WHERE {condition} "  # noqa: S608 - our own names
         f"AND name = '{ROLLUP}' AND is_broken"
     )
-    missing = f"NOT has(projections, '{ROLLUP}') AND NOT has_lightweight_delete"
+    missing = f"NOT has(projections, '{ROLLUP}') AND NOT has_lightweight_delete AND rows > 0"
     return (
         f"SELECT count() FROM system.parts WHERE {condition} "  # noqa: S608 - our own names
         f"AND ({missing} OR name IN ({broken}))"
