@@ -163,3 +163,22 @@ class TenancySource(Protocol):
         be read now: what is missing may have been created since.
         """
         ...
+
+
+class LatestTenancySource(TenancySource, Protocol):
+    """A `TenancySource` that knows whether this machine has changed the directory since."""
+
+    def is_latest(self) -> bool:
+        """Return whether `current` has every change that was made on this machine.
+
+        It takes microseconds and never fails. Always true for a database server.
+        """
+        ...
+
+    async def latest(self) -> TenancySnapshot:
+        """Return a snapshot with every change that was made on this machine before the call.
+
+        Reads the directory only after such a change. While that fails, returns the last snapshot.
+        Raises what `current` raises.
+        """
+        ...

@@ -14,7 +14,7 @@ from headrace.ports.directory import ChangeMarker, Directory
 
 
 class PollingTenancySource:
-    """The `TenancySource` port over a directory; used from one event loop.
+    """The `LatestTenancySource` port over a directory; used from one event loop.
 
     Polls the directory's revision every `poll_interval_s` and reads a new snapshot when it changed.
     All reads run in one thread, one at a time. While reads fail, the last snapshot is used for up
@@ -75,13 +75,13 @@ class PollingTenancySource:
         """Return whether the snapshot is recent enough to be used. Never raises."""
         return not self._is_stale
 
-    async def latest(self) -> TenancySnapshot:
-        """Return a snapshot with every change that was made on this machine before the call.
+    def is_latest(self) -> bool:
+        """Return whether the file of the directory is the one that was read; see the port."""
+        return self._directory.change_marker() == self._change_marker
 
-        Reads the directory only if its file has changed. While that fails, returns the last
-        snapshot. Raises what `current` raises.
-        """
-        if self._directory.change_marker() != self._change_marker:
+    async def latest(self) -> TenancySnapshot:
+        """Return a snapshot with every change of this machine before the call; see the port."""
+        if not self.is_latest():
             with contextlib.suppress(DirectoryUnavailable):
                 return await self.refreshed()
         return self.current()

@@ -7,7 +7,7 @@ from headrace.model.data_retention import NO_CUTOFFS, Cutoffs, RetentionPolicy
 from headrace.model.log_records import EventKind
 from headrace.model.storage import TABLE_OF_KIND
 from headrace.model.tenancy import TenancySnapshot, WebsiteId
-from headrace.ports.directory import TenancySource
+from headrace.ports.directory import LatestTenancySource
 
 _TABLE_NAMES: Mapping[EventKind, str] = {kind: table.name for kind, table in TABLE_OF_KIND.items()}
 
@@ -16,10 +16,11 @@ class ItemExpiry:
     """Finds expired items; used from one event loop.
 
     The cutoffs of all websites are computed once for each snapshot and day, so a request to a
-    service without retention pays for one comparison.
+    service without retention pays for one comparison. An expired item is lost, so it needs the
+    latest snapshot: `is_latest` and `follow_latest` are for requests that have one.
     """
 
-    def __init__(self, tenancy: TenancySource, policy: RetentionPolicy) -> None:
+    def __init__(self, tenancy: LatestTenancySource, policy: RetentionPolicy) -> None:
         self._tenancy = tenancy
         self._policy = policy
         self._day = -1
@@ -53,6 +54,14 @@ class ItemExpiry:
             for index, (website, time_ms) in enumerate(zip(websites, timestamps_ms, strict=True))
             if time_ms < cutoffs_ms[website]
         )
+
+    def is_latest(self) -> bool:
+        """Return whether this machine has changed no retention that is not known here yet."""
+        return self._tenancy.is_latest()
+
+    async def follow_latest(self) -> None:
+        """Read what this machine has changed. Raises `DirectoryUnavailable`."""
+        await self._tenancy.latest()
 
     def _follow(self, snapshot: TenancySnapshot, day: int) -> None:
         now_ms = day * MILLISECONDS_PER_DAY

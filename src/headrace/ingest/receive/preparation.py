@@ -197,6 +197,14 @@ class Preparation:
         digest = (
             _idempotency_digest(request, authorization.caller) if request.idempotency_key else b""
         )
+        expired = self._expiry.find_expired(
+            PATH_SPECS[request.endpoint].event_kind,
+            authorization.websites,
+            decoded.timestamps_ms,
+            received_ms=decoded.received_ms,
+        )
+        if expired and not self._expiry.is_latest():
+            return None
         batch = AuthorizedBatch(
             received_ms=decoded.received_ms,
             items=items,
@@ -205,12 +213,7 @@ class Preparation:
             enrichment=enrichment,
             has_api_key=request.credentials.api_key is not None,
             idempotency_digest=digest,
-            expired=self._expiry.find_expired(
-                PATH_SPECS[request.endpoint].event_kind,
-                authorization.websites,
-                decoded.timestamps_ms,
-                received_ms=decoded.received_ms,
-            ),
+            expired=expired,
         )
         record = encode_record(convert_batch(request.endpoint, batch)) if items else b""
         result = AcceptResult(len(items), item_event_ids(request.endpoint, decoded))
@@ -235,6 +238,7 @@ class Preparation:
                 user_agent=request.user_agent,
                 now_ms=draft.received_ms,
             )
+        await self._expiry.follow_latest()
         record = finish_record(
             draft,
             websites=authorization.websites,

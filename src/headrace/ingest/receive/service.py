@@ -29,7 +29,7 @@ from headrace.ingest.receive.preparation import (
 )
 from headrace.model.data_retention import RetentionPolicy
 from headrace.ports.background import BackgroundProcess
-from headrace.ports.directory import TenancySource
+from headrace.ports.directory import LatestTenancySource
 from headrace.ports.event_log import EventLog, OnDurable
 from headrace.ports.idempotency import IdempotencyStore, Replay
 
@@ -41,7 +41,7 @@ class IngestService:
         self,
         *,
         clock: Clock,
-        tenancy: TenancySource,
+        tenancy: LatestTenancySource,
         enricher: Enricher,
         log: EventLog,
         idempotency_store: IdempotencyStore,

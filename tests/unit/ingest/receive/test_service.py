@@ -76,6 +76,7 @@ class FakeTenancySource:
     def __init__(self, known: TenancySnapshot, newest: TenancySnapshot | None = None) -> None:
         self._known = known
         self._newest = newest or known
+        self.is_changed = False
         self.refreshes = 0
 
     def current(self) -> TenancySnapshot:
@@ -84,7 +85,14 @@ class FakeTenancySource:
     async def refreshed(self) -> TenancySnapshot:
         self.refreshes += 1
         self._known = self._newest
+        self.is_changed = False
         return self._known
+
+    def is_latest(self) -> bool:
+        return not self.is_changed
+
+    async def latest(self) -> TenancySnapshot:
+        return await self.refreshed() if self.is_changed else self._known
 
 
 class SlowLog(MemoryLog):
@@ -314,6 +322,32 @@ async def test_cutoffs_of_items_follow_the_days_and_the_directory(
         await harness.take(body, api_key=UNRESTRICTED_KEY, website_id="shop")
         expired.append(harness.records()[-1].expired)
     assert expired == [(), (0,), ()]
+
+
+async def test_item_expires_only_by_the_retention_that_stands_in_the_directory(
+    idempotency_store: SqliteIdempotencyStore, clock: FixedClock, nowait: bool
+) -> None:
+    """A longer retention holds from the moment at which it is set: what it keeps is not lost."""
+    kept_for = [
+        tenancy(
+            (msgspec.structs.replace(website("shop"), retention=DataRetention(days=days)),),
+            (api_key(UNRESTRICTED_KEY),),
+        )
+        for days in (3, 5)
+    ]
+    source = FakeTenancySource(*kept_for)
+    harness = Harness(idempotency_store, clock, source=source, nowait=nowait)
+
+    async def expired_of(days: int) -> tuple[int, ...]:
+        body = json.dumps({"name": "a", "timestamp": NOW_MS - days * MILLISECONDS_PER_DAY})
+        await harness.take(body.encode(), api_key=UNRESTRICTED_KEY, website_id="shop")
+        return harness.records()[-1].expired
+
+    assert [await expired_of(days) for days in (3, 4)] == [(), (0,)]
+    source.is_changed = True
+    assert (await expired_of(3), source.refreshes) == ((), 0)
+    assert [await expired_of(days) for days in (4, 6)] == [(), (0,)]
+    assert source.refreshes == 1
 
 
 async def test_events_with_a_key_are_appended_without_their_sender(harness: Harness) -> None:
