@@ -29,6 +29,8 @@ FOLLOW_S: Final = 1.0
 _OTHERS_POLL_S: Final = 0.2
 _INITIAL_BACKOFF_S: Final = 0.5
 _MAX_BACKOFF_S: Final = 30.0
+_DELETIONS_AT_ONCE: Final = 100
+"""Of those begun again at a start. The store refuses more where a thousand wait."""
 
 _ResultT = TypeVar("_ResultT")
 
@@ -138,11 +140,17 @@ class EngineErasures(Generic[LeftoversT]):
         A power cut may have undone their deletion, which is durable only after a while. To be
         called before selects are possible; repeats what fails.
         """
-        for erasure in await self._on_thread(self._steps.pending):
-            if erasure.answers_clean_ms and erasure.plan is not None:
-                await self._delete_again(erasure)
+        at_once = asyncio.Semaphore(_DELETIONS_AT_ONCE)
+        async with asyncio.TaskGroup() as deletions:
+            for erasure in await self._on_thread(self._steps.pending):
+                if erasure.answers_clean_ms and erasure.plan is not None:
+                    deletions.create_task(self._delete_again(erasure, at_once))
 
-    async def _delete_again(self, erasure: Erasure) -> None:
+    async def _delete_again(self, erasure: Erasure, at_once: asyncio.Semaphore) -> None:
+        async with at_once:
+            await self._repeat_deletion(erasure)
+
+    async def _repeat_deletion(self, erasure: Erasure) -> None:
         backoff_s = _INITIAL_BACKOFF_S
         while True:
             try:

@@ -277,6 +277,16 @@ async def test_rows_that_answers_had_lost_are_deleted_again_before_a_start_goes_
     await erasures.close()
 
 
+async def test_a_start_begins_all_deletions_before_it_waits_for_one() -> None:
+    """The store takes out the rows of all by reading its parts once."""
+    clean = replace(PENDING, answers_clean_ms=2)
+    steps = Steps(clean, replace(clean, id="era_2"))
+    erasures = erasures_of(steps)
+    await erasures.restore_answers()
+    assert steps.taken == ["delete", "delete", "deleted", "deleted"]
+    await erasures.close()
+
+
 async def test_pending_erasures_go_on_after_a_start() -> None:
     steps = Steps(PENDING)
     erasures = erasures_of(steps)
