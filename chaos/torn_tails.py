@@ -45,10 +45,12 @@ def _damage_tail(log: Path, random: Random) -> bool:
         has_marker = directory.sequences()[-1] == end.segment
     content = newest.read_bytes()
     durable = end.offset if has_marker else 0
+    written, size = content.rstrip(b"\0"), len(content)
     damage = random.choice(_DAMAGES)
-    tail = damage(content[durable:], content, random)
-    _replace_behind(newest, durable, tail)
-    return len(tail) > 0
+    tail = damage(written[durable:], written, random)
+    zeros = bytes(max(size - durable - len(tail), 0))  # the writer was ahead with them
+    _replace_behind(newest, durable, tail + zeros)
+    return len(tail.rstrip(b"\0")) > 0
 
 
 def _replace_behind(path: Path, offset: int, tail: bytes) -> None:
@@ -78,7 +80,10 @@ def _torn(tail: bytes, content: bytes, random: Random) -> bytes:
 
 
 def _zeros(tail: bytes, _content: bytes, random: Random) -> bytes:
-    """Append zeros, as a file system does that extends a file before it writes the content."""
+    """Append zeros, as a file system does that extends a file before it writes the content.
+
+    Nothing reports zeros alone: a writer is ahead with them.
+    """
     return tail + bytes(random.randint(1, 5000))
 
 

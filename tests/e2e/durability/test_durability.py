@@ -203,7 +203,9 @@ def test_torn_log_tail_does_not_prevent_startup(
         service.kill()
 
     for segment in newest_segments(service.data):
-        with segment.open("ab") as file:
+        end = len(segment.read_bytes().rstrip(b"\0"))
+        with segment.open("r+b") as file:
+            file.seek(end)
             file.write(b"\x00\x01half a record")
     service.restart()
 

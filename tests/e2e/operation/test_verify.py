@@ -82,6 +82,11 @@ def change(file: Path, sql: str, *values: Any) -> None:
     connection.close()
 
 
+def end_of(segment: Path) -> int:
+    """Return where the last record ends; its writer was killed and had zeros after it."""
+    return len(segment.read_bytes().rstrip(b"\0"))
+
+
 def part_of(data: Path, table: str) -> Path:
     """Return the directory of the only part of a table."""
     (part,) = (data / "store" / "data" / "headrace" / table).resolve().glob("all_*")
@@ -224,7 +229,7 @@ def test_missing_log_is_found(data: Path) -> None:
 
 def test_flipped_byte_in_unloaded_log_data_is_found(data: Path) -> None:
     segment = data / "log" / "worker-0" / SEGMENT
-    flip(segment, segment.stat().st_size - 5)
+    flip(segment, end_of(segment) - 5)
     ((part, problem),) = verify(data, "--json").problems
     assert part == "log"
     assert problem.startswith("the log worker-0: the bytes ")
@@ -240,8 +245,8 @@ def test_flipped_byte_in_loaded_log_data_is_found(data: Path) -> None:
 
 def test_truncated_log_is_found(data: Path) -> None:
     segment = data / "log" / "worker-0" / SEGMENT
-    size = segment.stat().st_size
-    segment.write_bytes(segment.read_bytes()[:-1])
+    size = end_of(segment)
+    segment.write_bytes(segment.read_bytes()[: size - 1])
     expected = (
         f"the log worker-0: its segment 1 ends at byte {size - 1}, and events were acknowledged up "
         f"to byte {size}"
@@ -250,13 +255,15 @@ def test_truncated_log_is_found(data: Path) -> None:
 
 
 def test_torn_tail_of_a_crash_is_not_an_issue(data: Path) -> None:
-    with (data / "log" / "worker-0" / SEGMENT).open("ab") as segment:
+    path = data / "log" / "worker-0" / SEGMENT
+    with path.open("r+b") as segment:
+        segment.seek(end_of(path))
         segment.write(b"\xc1\xffHR half a record")
     assert verify(data, "--json").problems == []
 
 
 def test_ledger_ahead_of_its_log_is_found(data: Path) -> None:
-    size = (data / "log" / "worker-0" / SEGMENT).stat().st_size
+    size = end_of(data / "log" / "worker-0" / SEGMENT)
     change(data / "ledger.sqlite", "UPDATE positions SET place = ?", size + 1)
     expected = (
         f"it has noted the log worker-0 as stored up to byte {size + 1} of segment 1, and the "
@@ -278,7 +285,7 @@ def test_ledger_behind_its_store_is_found(data: Path) -> None:
 
 
 def test_store_behind_its_ledger_is_found(data: Path) -> None:
-    size = (data / "log" / "worker-0" / SEGMENT).stat().st_size
+    size = end_of(data / "log" / "worker-0" / SEGMENT)
     change(data / "ledger.sqlite", "UPDATE positions SET place = ?", size)
     rest = (
         "lacks 1 of 1 rows that the ledger has noted as stored and that are still in the log "

@@ -1,5 +1,6 @@
 """The crash test damages bytes behind the durable end only, and recovery reports the damage."""
 
+import os
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -8,6 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from chaos.torn_tails import damage_tails
+from headrace.adapters.event_log.file_ops import FileOps
+from headrace.adapters.event_log.segment_format import segment_name
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.base.clock import FixedClock
@@ -15,6 +18,13 @@ from headrace.base.metrics import Metrics
 from headrace.ports.event_log import LOG_START
 
 PAYLOADS = [b"one", b"two" * 100, b"three"]
+
+
+class KilledWriter(FileOps):
+    """Leaves the zeros that it was ahead with, as SIGKILL does."""
+
+    def free_after(self, file: int, end: int) -> None:
+        assert os.fstat(file).st_size > end
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -25,14 +35,48 @@ async def test_damage_spares_what_is_durable_and_is_reported(seed: int, tmp_path
         await log.append(payload)
     await log.close()
 
+    segment = root / "worker-0" / segment_name(1)
+    durable_bytes = segment.stat().st_size
+
     damaged = damage_tails(tmp_path, Random(seed))  # noqa: S311 - the same at every run
 
+    tail = segment.read_bytes()[durable_bytes:]
     with (
         capture_logs() as lines,
         closing(SegmentReader(root, damaged=tmp_path / "damaged")) as reader,
     ):
         end = reader.durable_offsets()["worker-0"]
         chunk = reader.read("worker-0", after=LOG_START, until=end, max_bytes=10_000)
-    assert damaged == ["worker-0"]
     assert [record.payload for record in chunk.records] == PAYLOADS
-    assert [line["event"] for line in lines] == ["log_tail_cut"]
+    assert [line["event"] for line in lines] == ["log_tail_cut"] * len(damaged)
+    assert damaged == (["worker-0"] if tail.strip(b"\0") else [])
+    assert tail
+
+
+@pytest.mark.parametrize("seed", range(10))
+async def test_damage_within_zeros_keeps_the_size_and_is_reported(
+    seed: int, tmp_path: Path
+) -> None:
+    log = SegmentLog.open(
+        tmp_path / "log",
+        "worker-0",
+        metrics=Metrics(),
+        clock=FixedClock(0),
+        file_ops=KilledWriter(),
+    )
+    await log.append(b"one")
+    await log.close()
+    segment = tmp_path / "log" / "worker-0" / segment_name(1)
+    written = segment.read_bytes()
+
+    damaged = damage_tails(tmp_path, Random(seed))  # noqa: S311 - the same at every run
+
+    assert segment.stat().st_size == len(written)
+    assert damaged == (["worker-0"] if segment.read_bytes() != written else [])
+    with (
+        capture_logs() as lines,
+        closing(SegmentReader(tmp_path / "log", damaged=tmp_path / "damaged")) as reader,
+    ):
+        end = reader.durable_offsets()["worker-0"]
+    assert end.offset == len(written.rstrip(b"\0"))
+    assert [line["event"] for line in lines] == ["log_tail_cut"] * len(damaged)

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from headrace.adapters.data_dir.paths import SEGMENT_SUFFIX
 from headrace.adapters.event_log.loaded_marker import read_loaded_offset
+from headrace.adapters.event_log.segment_directory import read_durable_offset
 from headrace.base.errors import LogUnavailable
 from headrace.base.logs import get_logger
 from headrace.base.metrics import Metrics
@@ -41,15 +42,20 @@ def read_disk_usage(data: Path, log_root: Path) -> DiskUsage:
 
 def _unloaded_bytes(log: Path) -> int:
     loaded = read_loaded_offset(log) or LOG_START
+    durable = read_durable_offset(log) or LOG_START
     size = 0
     for segment in log.glob(f"*{SEGMENT_SUFFIX}"):
         if not segment.stem.isdecimal():
             continue  # not a segment of this log
         sequence = int(segment.stem)
+        if sequence < loaded.segment:
+            continue
         skipped = loaded.offset if sequence == loaded.segment else 0
-        if sequence >= loaded.segment:
-            with suppress(FileNotFoundError):  # the engine removed it: it is loaded
-                size += max(segment.stat().st_size - skipped, 0)
+        with suppress(FileNotFoundError):  # the engine removed it: it is loaded
+            end = segment.stat().st_size
+            if sequence == durable.segment:
+                end = min(end, durable.offset)  # zeros follow
+            size += max(end - skipped, 0)
     return size
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from headrace.adapters.data_dir.files import missing_directories
 from headrace.adapters.event_log.reserved_space import reserve_space
+from headrace.adapters.event_log.zeroed_space import is_zeroing_worthwhile
 
 _fdatasync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)  # macOS has only fsync
 
@@ -21,9 +22,13 @@ class FileOps:
         """Reserve disk space for an empty file; return how much of it, see `reserve_space`."""
         return reserve_space(file, size)
 
-    def free_reserved(self, file: int) -> None:
-        """Free what is reserved and not used. Synced before other files get it for long."""
-        self.truncate(file, os.fstat(file).st_size)
+    def is_zeroing_worthwhile(self, file: int, size: int) -> bool:
+        """Return whether to write zeros ahead of records; see `is_zeroing_worthwhile`."""
+        return is_zeroing_worthwhile(file, size)
+
+    def free_after(self, file: int, end: int) -> None:
+        """Free what a file has after an offset. Synced before other files get it for long."""
+        self.truncate(file, end)
         self.sync(file)
 
     def write(self, file: int, content: bytes, offset: int) -> None:

@@ -37,7 +37,7 @@ def reserve_space(file: int, size: int) -> int:
     """
     smallest = min(size, _SMALLEST_BYTES)
     try:
-        while size >= smallest and _has_extent_tree(file) and _is_affordable(file, size):
+        while size >= smallest and _has_extent_tree(file) and is_space_ample(file, size):
             _allocate(file, size)
             if _number_of_extents(file) <= _MOST_PIECES:
                 return size
@@ -49,17 +49,18 @@ def reserve_space(file: int, size: int) -> int:
     return 0
 
 
+def is_space_ample(file: int, size: int) -> bool:
+    """Return whether the file system of a file has room for many of a size. Raises `OSError`."""
+    file_system = os.fstatvfs(file)
+    return file_system.f_bavail * file_system.f_frsize >= _FREE_FACTOR * size
+
+
 def _has_extent_tree(file: int) -> bool:
     """Return whether this is a file of ext4, unless it was made as one of ext3."""
     if sys.platform != "linux":
         return False
     (flags,) = _FLAGS.unpack(fcntl.ioctl(file, _GET_FLAGS, bytes(_FLAGS.size)))
     return bool(flags & _HAS_EXTENT_TREE)
-
-
-def _is_affordable(file: int, size: int) -> bool:
-    file_system = os.fstatvfs(file)
-    return file_system.f_bavail * file_system.f_frsize >= _FREE_FACTOR * size
 
 
 def _allocate(file: int, size: int) -> None:

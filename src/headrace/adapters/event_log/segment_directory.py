@@ -147,25 +147,26 @@ class LogDirectory:
         with self.segment_path(sequences[-1]).open("r+b") as file:
             size = os.fstat(file.fileno()).st_size
             if marker == LogOffset(sequences[-1], size):
-                self._free_reserved(sequences[-1], file.fileno())
+                self._free_reserved(sequences[-1], file.fileno(), size)
                 return marker
             readable = min(size, self._discarded_from(sequences[-1], size))
             known = min(marker.offset, readable) if marker.segment == sequences[-1] else 0
             end = LogOffset(sequences[-1], _valid_size(file.fileno(), known, readable))
+            cut = read_exactly(file.fileno(), size - end.offset, end.offset).rstrip(b"\0")
             self._file_ops.truncate(file.fileno(), end.offset)
             self._file_ops.sync(file.fileno())
         self._file_ops.sync_directory(self.path)
         self.publish(end)
-        if size > end.offset:
-            get_logger().warning("log_tail_cut", log=self.path.name, cut_bytes=size - end.offset)
+        if cut:  # zeros were written ahead and are no part of an append
+            get_logger().warning("log_tail_cut", log=self.path.name, cut_bytes=len(cut))
         return end
 
-    def _free_reserved(self, sequence: int, file: int) -> None:
+    def _free_reserved(self, sequence: int, file: int, size: int) -> None:
         """Free what a killed writer had reserved for its last segment, once."""
         if self._last_freed != sequence:
             self._last_freed = sequence
             with suppress(OSError):  # it is freed with the segment
-                self._file_ops.free_reserved(file)
+                self._file_ops.free_after(file, size)
 
     def _close_directory_file(self) -> None:
         file, self._directory_file = self._directory_file, -1
@@ -174,27 +175,41 @@ class LogDirectory:
 
     def _discarded_from(self, sequence: int, size: int) -> int:
         """Return the offset at which the discarded tail of a segment begins; `size` without one."""
-        for _, discarded in self._parse_slots(
-            os.pread(self._file, _SLOT.size, _SLOTS * _SLOT.size)
-        ):
+        for _, discarded in _parse_slots(os.pread(self._file, _SLOT.size, _SLOTS * _SLOT.size)):
             if discarded is not None and discarded.segment == sequence:
                 return discarded.offset
         return size
 
     def _read_marker(self) -> tuple[int, LogOffset | None]:
-        slots = os.pread(self._file, _SLOTS * _SLOT.size, 0)
-        return max([(0, None), *self._parse_slots(slots)], key=lambda marker: marker[0])
+        return _newest_marker(os.pread(self._file, _SLOTS * _SLOT.size, 0))
 
-    @staticmethod
-    def _parse_slots(data: bytes) -> list[tuple[int, LogOffset | None]]:
-        slots = (data[at : at + _SLOT.size] for at in range(0, len(data), _SLOT.size))
-        return [
-            (generation, LogOffset(segment, offset))
-            for slot in slots
-            if len(slot) == _SLOT.size
-            for generation, segment, offset, checksum in (_SLOT.unpack(slot),)
-            if crc32(slot[:-4]) == checksum
-        ]
+
+def read_durable_offset(path: Path) -> LogOffset | None:
+    """Return the durable end of a log by its marker; None where it has none. Raises `OSError`.
+
+    After a power cut the marker may be old until the log is recovered.
+    """
+    try:
+        slots = (path / DURABLE_MARKER).read_bytes()[: _SLOTS * _SLOT.size]
+    except FileNotFoundError:
+        return None
+    _, end = _newest_marker(slots)
+    return end
+
+
+def _newest_marker(slots: bytes) -> tuple[int, LogOffset | None]:
+    return max([(0, None), *_parse_slots(slots)], key=lambda marker: marker[0])
+
+
+def _parse_slots(data: bytes) -> list[tuple[int, LogOffset | None]]:
+    slots = (data[at : at + _SLOT.size] for at in range(0, len(data), _SLOT.size))
+    return [
+        (generation, LogOffset(segment, offset))
+        for slot in slots
+        if len(slot) == _SLOT.size
+        for generation, segment, offset, checksum in (_SLOT.unpack(slot),)
+        if crc32(slot[:-4]) == checksum
+    ]
 
 
 def _valid_size(file: int, known: int, size: int) -> int:

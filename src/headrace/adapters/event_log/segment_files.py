@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 from headrace.adapters.event_log.file_ops import FileOps, create_directory, is_deleted
 from headrace.adapters.event_log.segment_directory import LogDirectory
-from headrace.adapters.event_log.segment_format import SegmentHeader, pack_header
+from headrace.adapters.event_log.segment_format import HEADER_SIZE, SegmentHeader, pack_header
 from headrace.base.clock import Clock
 from headrace.base.errors import DurabilityUnknown, LogUnavailable
 from headrace.base.log_throttle import LogThrottle
@@ -16,6 +16,12 @@ from headrace.base.metrics import Metrics
 from headrace.ports.event_log import LogOffset
 
 Failure = LogUnavailable | DurabilityUnknown
+
+_ZEROED_BYTES = 256 * 1024
+"""How far a segment is ahead with zeros, which the next groups overwrite; see `zeroed_space`."""
+
+_LARGE_GROUP_BYTES = 64 * 1024
+"""A group of more bytes is appended without zeros, which would cost more than they save."""
 
 
 class SegmentFiles:
@@ -38,6 +44,8 @@ class SegmentFiles:
         self._segment_bytes = segment_bytes
         self._capacity = segment_bytes  # of the open segment, which ends with its reserved space
         self._file_ops = file_ops
+        self._is_zeroed_ahead = False
+        self._zeroed_until = 0
         self._file: int | None = None
         self._is_failing = False
         self._has_logged_failure = False
@@ -85,7 +93,12 @@ class SegmentFiles:
             self._file = self._file_ops.create(self._directory.segment_path(target.segment))
             reserved = self._file_ops.reserve(self._file, self._segment_bytes)
             self._capacity = reserved or self._segment_bytes
+            self._is_zeroed_ahead = self._file_ops.is_zeroing_worthwhile(
+                self._file, self._segment_bytes
+            )
+            self._zeroed_until = 0
         self._file_ops.write(self._file, content, target.offset)
+        self._write_zeros(self._file, end.offset, size=len(content))
         started_s = self._clock.monotonic_s()
         self._file_ops.sync(self._file)
         self._metrics.observe("headrace_log_fsync_seconds", self._clock.monotonic_s() - started_s)
@@ -96,6 +109,24 @@ class SegmentFiles:
         self._metrics.count("headrace_log_appended_bytes_total", len(content))
         self._directory.publish(end)
         return end
+
+    def _write_zeros(self, file: int, end: int, *, size: int) -> None:
+        """Write zeros after a group of a size that ends beyond those of before.
+
+        A segment without records gets none: nothing that reads sizes must take it for a used one.
+        """
+        is_ahead = end <= self._zeroed_until
+        if is_ahead or end == HEADER_SIZE or size > _LARGE_GROUP_BYTES or not self._is_zeroed_ahead:
+            return
+        until = min(end + _ZEROED_BYTES, self._capacity)
+        try:
+            self._file_ops.write(file, bytes(max(until - end, 0)), end)
+        except OSError:  # a quota can have room for the group alone
+            self._is_zeroed_ahead = False
+            with suppress(OSError):
+                self._file_ops.truncate(file, end)
+        else:
+            self._zeroed_until = until
 
     def _discard_failed_group(self, target: LogOffset, *, has_records: bool) -> bool:
         """Truncate a failed group; return whether it is certain that it is never read.
@@ -150,10 +181,10 @@ class SegmentFiles:
             get_logger().info("log_write_resumed", log=self._directory.path.name)
 
     def _finish_segment(self) -> None:
-        """Close a segment, whose reserved space would otherwise be freed with it."""
+        """Cut off the zeros and free the reserved space after the last record, and close."""
         if self._file is not None:
             with suppress(OSError):
-                self._file_ops.free_reserved(self._file)
+                self._file_ops.free_after(self._file, self._end.offset)
         self._close_segment()
 
     def _close_segment(self) -> None:

@@ -5,6 +5,9 @@ A segment is a header, followed by a frame for each record. All numbers are big-
     header   magic 8 · version 2 · sequence 8 · end of the previous segment 8 · CRC-32 4
     frame    magic 4 · length of the payload 4 · CRC-32 of length and payload 4 · payload
 
+While a segment is written, zeros may follow the last frame: they are there before the next frames,
+and cut off when the segment is complete.
+
 The header has the valid end of the previous segment, because a failed write may have left bytes
 after it that could not be truncated. The magic of a frame contains bytes that never occur in UTF-8:
 no text of a client can be mistaken for a frame when the reader searches for one after damage.

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from chaos.powercut.file_systems import FILE_SYSTEMS
+from headrace.adapters.event_log import segment_files
 from headrace.adapters.event_log.file_ops import FileOps
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.event_log.segment_reader import SegmentReader
@@ -40,10 +41,13 @@ pytestmark = pytest.mark.skipif(
 
 
 class GrowingFiles(FileOps):
-    """Reserves nothing: every append allocates its own block."""
+    """Reserves nothing and writes no zeros: every append allocates its own block."""
 
     def reserve(self, file: int, size: int) -> int:  # noqa: ARG002
         return 0
+
+    def is_zeroing_worthwhile(self, file: int, size: int) -> bool:  # noqa: ARG002
+        return False
 
 
 def copied(image: Path, name: str, mountpoint: Path) -> Path:
@@ -132,7 +136,14 @@ def lost_records(tmp_path: Path, file_ops: FileOps) -> dict[int, list[int]]:
     return lost
 
 
-def test_acknowledged_records_survive_whichever_block_a_disk_writes_last(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "zeroed_bytes", [pytest.param(SEGMENT_BYTES, id="zeros"), pytest.param(1, id="its end")]
+)
+def test_acknowledged_records_survive_whichever_block_a_disk_writes_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zeroed_bytes: int
+) -> None:
+    """The append overwrites zeros, or makes the file larger."""
+    monkeypatch.setattr(segment_files, "_ZEROED_BYTES", zeroed_bytes)
     lost = lost_records(tmp_path, FileOps())
     assert [numbers for numbers in lost.values() if numbers] == []
 
