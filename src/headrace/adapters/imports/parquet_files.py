@@ -32,6 +32,7 @@ class ParquetFile:
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
+        self._is_read = False
         try:
             self._file: IO[bytes] = path.open("rb")
             self.size = path.stat().st_size
@@ -47,7 +48,7 @@ class ParquetFile:
 
     def position(self) -> int:
         """Return about how many bytes of the file are read."""
-        return self.size if self._file.closed else self._file.tell()
+        return self.size if self._is_read or self._file.closed else self._file.tell()
 
     def close(self) -> None:
         """Close the file. May be called twice."""
@@ -69,6 +70,7 @@ class ParquetFile:
                 lines += _lines(batch)
                 if len(lines) < chunk_rows:
                     continue
+            self._is_read = batch is None
             if lines:
                 yield LineChunk(self.name, row, lines)
             if batch is None:

@@ -52,6 +52,15 @@ def test_chunks_number_their_rows(tmp_path: Path) -> None:
     assert [*firsts, 5001] == [1, *ends]
 
 
+def test_file_is_read_to_its_end_with_its_last_rows(tmp_path: Path) -> None:
+    """Its footer was read first."""
+    (tmp_path / "a.parquet").write_bytes(parquet(5000))
+    with closing(ParquetFile(tmp_path / "a.parquet")) as file:
+        positions = [file.position() for _ in file.chunks(chunk_rows=2000)]
+        assert positions[0] < file.size
+        assert positions[-1] == file.size
+
+
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"PAR1 no Parquet PAR1")
     with pytest.raises(OperatorError, match="it is no Parquet file"):
