@@ -26,7 +26,7 @@ from headrace.ingest.imports.importer import make_record
 from headrace.model.imports import ImportFormat, ImportRequest
 from headrace.model.log_records import EventKind, encode_record
 from headrace.model.tenancy import WebsiteId
-from headrace.wiring.commands.imports import import_files
+from headrace.wiring.commands.imports import import_files, open_files
 
 START_MS = 1_767_225_600_000
 EVERY_MS = 250
@@ -84,14 +84,15 @@ def run_import(data: str, website: str, path: Path) -> int:
     request = ImportRequest(
         format=ImportFormat.NDJSON, website_id=WebsiteId(website), event_kind=EventKind.EVENTS
     )
-    totals = import_files(
-        load_settings({"data_dir": data}),
-        request,
-        [path],
-        by="cli tests",
-        on_refused=lambda refused: print(refused.reason),
-        progress=lambda _done, _total: None,
-    )
+    with open_files(request.format, [path]) as sources:
+        totals = import_files(
+            load_settings({"data_dir": data}),
+            request,
+            sources,
+            by="cli tests",
+            on_refused=lambda refused: print(refused.reason),
+            progress=lambda _done, _total: None,
+        )
     return totals.stored
 
 

@@ -20,9 +20,12 @@ VITAL = {"timestamp": NOON_MS, "path": "/a", "metricName": "LCP", "metricValue":
 ERROR = {"timestamp": NOON_MS, "path": "/a", "message": "oops", "lineno": 3, "level": "fatal"}
 
 
-def run(service: Service, *arguments: object) -> subprocess.CompletedProcess[bytes]:
+def run(
+    service: Service, *arguments: object, standard_input: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [HEADRACE, *map(str, arguments), "--data", str(service.data)],
+        input=standard_input,
         capture_output=True,
         env=clean_environment(),
         timeout=TIMEOUT_S,
@@ -273,3 +276,28 @@ def test_unknown_website_is_refused(service: Service, tmp_path: Path) -> None:
     arguments = (tmp_path / "rows.ndjson", "--format", "ndjson", "--website", "web_none")
     done = run(service, "import", *arguments)
     assert (done.returncode, done.stderr) == (1, b"headrace: there is no website web_none\n")
+
+
+def test_report_does_not_overwrite_a_file_to_import(service: Service, tmp_path: Path) -> None:
+    file, same = tmp_path / "rows.ndjson", tmp_path / "link.ndjson"
+    file.write_bytes(exported_rows(1))
+    same.symlink_to(file)
+    arguments = ("--website", service.website(), "--format", "ndjson", "--report", same)
+    done = run(service, "import", file, *arguments)
+    error = f"headrace: cannot write the report to {same}: it is a file to import\n"
+    assert (done.returncode, done.stderr.decode()) == (1, error)
+    assert file.read_bytes() == exported_rows(1)
+
+
+def test_pipe_is_read_once(service: Service, website: str, tmp_path: Path) -> None:
+    sessions = tmp_path / "session.csv"
+    sessions.write_bytes(b"session_id,country\ns,DE\n")
+    header = b"event_id,session_id,created_at,page_title\n"
+    lines = [b"e%d,s,2026-01-15 12:00:00,a title that fills some pages\n" % n for n in range(5000)]
+    done = run(
+        service,
+        *("import", "/dev/stdin", sessions, "--format", "umami", "--website", website, "--json"),
+        standard_input=header + b"".join(lines),
+    )
+    assert json.loads(done.stdout) == result(5003, stored=5000, skipped=3), done.stderr
+    assert {row["country"] for row in export(service, website)} == {"DE"}

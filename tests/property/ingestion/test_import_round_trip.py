@@ -13,7 +13,7 @@ from headrace.model.imports import ImportFormat, ImportRequest
 from headrace.model.log_records import EventKind
 from headrace.model.storage import TABLE_OF_KIND
 from headrace.model.tenancy import WebsiteId
-from headrace.wiring.commands.imports import import_files
+from headrace.wiring.commands.imports import import_files, open_files
 from testing.service import Service, bearer
 from tests.property.generators.query_cases import Body, arbitrary_bodies
 from tests.property.generators.query_data import Item, data_sets
@@ -58,14 +58,15 @@ def copy_table(
     with TemporaryDirectory() as folder:
         file = Path(folder) / "rows"
         file.write_bytes(exported.content)
-        totals = import_files(
-            load_settings({"data_dir": str(target.data)}),
-            request,
-            [file],
-            by="cli tests",
-            on_refused=lambda refused: pytest.fail(refused.reason),
-            progress=lambda _done, _total: None,
-        )
+        with open_files(request.format, [file]) as sources:
+            totals = import_files(
+                load_settings({"data_dir": str(target.data)}),
+                request,
+                sources,
+                by="cli tests",
+                on_refused=lambda refused: pytest.fail(refused.reason),
+                progress=lambda _done, _total: None,
+            )
     return totals.stored, totals.repeated
 
 

@@ -13,6 +13,7 @@ from headrace.model.imports import MAX_LINE_BYTES, LineChunk
 
 CHUNK_BYTES: Final = 8 * 1024 * 1024
 _READ_BYTES: Final = 64 * 1024
+_MAX_BLOCKS_AHEAD: Final = 16
 _GZIP_WINDOW_BITS: Final = 31
 
 
@@ -62,6 +63,9 @@ class LineFile:
             raise OperatorError(f"cannot open {path}: {error.strerror}") from error
         self._make_decompressor = _DECOMPRESSORS.get(path.suffix.lower())
         self._read_bytes = 0
+        self._blocks = self._decompressed_blocks()
+        self._blocks_ahead: list[bytes] = []
+        self._damage: Exception | None = None
 
     def position(self) -> int:
         """Return how many bytes of the file are read; of a compressed one, compressed bytes."""
@@ -71,25 +75,33 @@ class LineFile:
         """Close the file. May be called twice."""
         self._file.close()
 
+    def first_line(self) -> bytes:
+        """Return the first line, or what can be read of it. `chunks` returns it again.
+
+        It is for pipes too, which can be read only once.
+        """
+        block = b""
+        while b"\n" not in block and len(self._blocks_ahead) < _MAX_BLOCKS_AHEAD:
+            if not (block := self._next_block()):
+                break
+            self._blocks_ahead.append(block)
+        return b"".join(self._blocks_ahead).removeprefix(BOM_UTF8).partition(b"\n")[0]
+
     def chunks(
         self, *, chunk_bytes: int = CHUNK_BYTES, max_line_bytes: int = MAX_LINE_BYTES
     ) -> Iterator[LineChunk]:
         """Return the lines in chunks. Raises `DamagedFile` after the lines before the damage.
 
-        A byte order mark at the start of the file is part of no line. Of a line that is longer than
-        `max_line_bytes`, more than so many bytes are returned, and not necessarily all: memory does
-        not depend on its length.
+        A byte order mark at the start of the file is part of no line. The line that a damage cuts
+        off is not returned: it can look whole, and would differ from the one of the whole file. Of
+        a line that is longer than `max_line_bytes`, more than so many bytes are returned, and not
+        necessarily all: memory does not depend on its length.
         """
         line, rest = 1, b""
         pieces: list[bytes] = []
-        damage: Exception | None = None
         is_start = True
-        blocks = self._blocks()
         while True:
-            try:
-                block = next(blocks, b"")
-            except (OSError, zlib.error, zstandard.ZstdError, EOFError) as error:
-                block, damage = b"", error
+            block = self._blocks_ahead.pop(0) if self._blocks_ahead else self._next_block()
             if block:
                 pieces.append(block)
                 if sum(map(len, pieces)) < chunk_bytes:
@@ -100,17 +112,25 @@ class LineFile:
             lines = content.split(b"\n")
             pieces = []
             rest = lines.pop()[: max_line_bytes + 1]
-            if not block and rest:
+            if not block and rest and self._damage is None:
                 lines.append(rest)
             if lines:
                 yield LineChunk(self.name, line, lines)
                 line += len(lines)
-            if damage is not None:
-                raise DamagedFile(line, str(damage)) from damage
             if not block:
-                return
+                break
+        if self._damage is not None:
+            raise DamagedFile(line, str(self._damage)) from self._damage
 
-    def _blocks(self) -> Iterator[bytes]:
+    def _next_block(self) -> bytes:
+        """Return the next block, an empty one at the end of the file and from a damage on."""
+        try:
+            return next(self._blocks, b"")
+        except (OSError, zlib.error, zstandard.ZstdError, EOFError) as error:
+            self._damage = error
+            return b""
+
+    def _decompressed_blocks(self) -> Iterator[bytes]:
         """Return blocks of decompressed bytes, none of them empty."""
         if self._make_decompressor is None:
             yield from self._raw_blocks()

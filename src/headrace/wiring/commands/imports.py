@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
@@ -67,10 +67,29 @@ ShowProgress = Callable[[int, int], None]
 OnRefused = Callable[[RefusedLine], None]
 
 
+class SourceFile(Protocol):
+    """One file of an import; blocking, read once from start to end."""
+
+    name: str
+    size: int
+
+    def position(self) -> int:
+        """Return about how many of its bytes are read."""
+        ...
+
+    def chunks(self) -> Iterator[LineChunk]:
+        """Return its lines. Raises `DamagedFile` after those before a damage."""
+        ...
+
+    def close(self) -> None:
+        """Close it. May be called twice."""
+        ...
+
+
 def import_files(
     settings: Settings,
     request: ImportRequest,
-    files: Sequence[Path],
+    files: Sequence[SourceFile],
     *,
     by: str,
     on_refused: OnRefused,
@@ -80,18 +99,17 @@ def import_files(
     """Import the lines of files in order; `by` is who imports them, for the audit log.
 
     `on_wait` receives why the import waits, each time before it tries again. Raises
-    `OperatorError`; see `open_files`.
+    `OperatorError`.
     """
-    with ExitStack() as stack:
-        opened = [
-            stack.enter_context(contextlib.closing(file))
-            for file in open_files(request.format, files)
-        ]
-        runtime = stack.enter_context(find_engine(settings, "headrace import"))
+    with find_engine(settings, "headrace import") as runtime:
         cutoffs = cutoffs_of(settings, request.website_id)
         table = TABLE_OF_KIND[request.event_kind]
         request = msgspec.structs.replace(request, cutoff_ms=cutoffs.of_table(table))
         totals = ImportTotals()
+
+        def show_progress() -> None:
+            if size := sum(file.size for file in files):  # none for pipes
+                progress(min(sum(file.position() for file in files), size), size)
 
         async def run() -> None:
             nonlocal totals
@@ -115,15 +133,14 @@ def import_files(
                 decoder = make_decoder(
                     request, _visitor_finder(settings, tasks), salt=secrets.token_bytes(_SALT_BYTES)
                 )
-                total = sum(file.size for file in opened)
-                progress(0, total)
+                show_progress()
                 chunks = await tasks.enter_async_context(
-                    contextlib.aclosing(_decoded(opened, decoder, clock))
+                    contextlib.aclosing(_decoded(files, decoder, clock))
                 )
                 async for chunk in importer.run(chunks):
                     for refused in chunk.refused:
                         on_refused(refused)
-                    progress(sum(file.position() for file in opened), total)
+                    show_progress()
 
         try:
             asyncio.run(run())
@@ -135,61 +152,43 @@ def import_files(
         return totals
 
 
-class SourceFile(Protocol):
-    """One file of an import; blocking, read once from start to end."""
-
-    name: str
-    size: int
-
-    def position(self) -> int:
-        """Return about how many of its bytes are read."""
-        ...
-
-    def chunks(self) -> Iterator[LineChunk]:
-        """Return its lines. Raises `DamagedFile` after those before a damage."""
-        ...
-
-    def close(self) -> None:
-        """Close it. May be called twice."""
-        ...
-
+_SourceFileT = TypeVar("_SourceFileT", bound=SourceFile)
 
 _SOURCES: Mapping[ImportFormat, Callable[[Path], SourceFile]] = {ImportFormat.PARQUET: ParquetFile}
 """The formats that are no lines of text."""
 
 
-def _sessions_first(files: Sequence[Path]) -> Sequence[Path]:
-    """Return the files of Umami in the order in which they are read: events refer to sessions."""
-    headers: dict[Path, bytes] = {}
-    for path in files:
-        with contextlib.closing(LineFile(path)) as file, contextlib.suppress(DamagedFile):
-            headers[path] = next((chunk.lines[0] for chunk in file.chunks(chunk_bytes=1)), b"")
-    return sorted(files, key=lambda path: not is_session_file(headers.get(path, b"")))
+@contextlib.contextmanager
+def open_files(
+    import_format: ImportFormat, paths: Sequence[Path]
+) -> Generator[Sequence[SourceFile]]:
+    """Open the files, in the order in which they are read. Each is opened once, as pipes must be.
 
-
-def open_files(import_format: ImportFormat, files: Sequence[Path]) -> list[SourceFile]:
-    """Open the files. Raises `OperatorError` for the first that cannot be opened."""
-    open_file = _SOURCES.get(import_format, LineFile)
-    if import_format is ImportFormat.UMAMI:
-        files = _sessions_first(files)
+    Raises `OperatorError` for the first that cannot be opened.
+    """
     with ExitStack() as stack:
-        opened: list[SourceFile] = []
-        for path in files:
-            file = open_file(path)
-            stack.callback(file.close)
-            opened.append(file)
-        stack.pop_all()
-        return opened
+        if import_format is ImportFormat.UMAMI:
+            yield _sessions_first([_opened(LineFile, path, stack) for path in paths])
+            return
+        open_file = _SOURCES.get(import_format, LineFile)
+        yield [_opened(open_file, path, stack) for path in paths]
 
 
-def check_files(import_format: ImportFormat, files: Sequence[Path]) -> None:
-    """Raise `OperatorError` where one of the files cannot be opened."""
-    for file in open_files(import_format, files):
-        file.close()
+def _opened(
+    open_file: Callable[[Path], _SourceFileT], path: Path, stack: ExitStack
+) -> _SourceFileT:
+    return stack.enter_context(contextlib.closing(open_file(path)))
 
 
-def open_report(path: Path) -> ReportFile:
+def _sessions_first(files: Sequence[LineFile]) -> Sequence[LineFile]:
+    """Return the files of Umami in the order in which they are read: events refer to sessions."""
+    return sorted(files, key=lambda file: not is_session_file(file.first_line()))
+
+
+def open_report(path: Path, sources: Sequence[Path]) -> ReportFile:
     """Create the file for the lines that are not taken. Raises `OperatorError`."""
+    if path.is_file() and any(path.samefile(source) for source in sources):
+        raise OperatorError(f"cannot write the report to {path}: it is a file to import")
     return ReportFile(path)
 
 

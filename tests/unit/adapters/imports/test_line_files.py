@@ -1,10 +1,13 @@
 """Files of lines, read in chunks: plain, compressed, damaged."""
 
 import gzip
+import os
+import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import zstandard
@@ -13,6 +16,7 @@ from hypothesis import strategies as st
 
 from headrace.adapters.imports.line_files import DamagedFile, LineFile
 from headrace.base.errors import OperatorError
+from headrace.model.imports import LineChunk
 
 COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
     "a": lambda content: content,
@@ -94,3 +98,51 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(OperatorError) as caught:
         LineFile(tmp_path / "none")
     assert str(caught.value) == f"cannot open {tmp_path / 'none'}: No such file or directory"
+
+
+def test_line_that_a_damage_cuts_off_is_not_returned(tmp_path: Path) -> None:
+    compressor = zlib.compressobj(wbits=31)
+    cut_off = compressor.compress(b"GET /a 200 1234\nGET /b 200 12")
+    path = tmp_path / "access.log.gz"
+    path.write_bytes(cut_off + compressor.flush(zlib.Z_SYNC_FLUSH))
+    with closing(LineFile(path)) as file:
+        chunks = file.chunks()
+        assert next(chunks) == LineChunk(str(path), 1, [b"GET /a 200 1234"])
+        with pytest.raises(DamagedFile) as caught:
+            next(chunks)
+    assert caught.value.line == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "first_line"),
+    [
+        (BOM_UTF8 + b"a,b\n" + b"1,2\n" * 100_000, b"a,b"),
+        (b"x" * 200_000 + b"\ny", b"x" * 200_000),
+        (b"no line feed", b"no line feed"),
+        (b"", b""),
+    ],
+    ids=["header", "long", "unfinished", "empty"],
+)
+@pytest.mark.parametrize("name", COMPRESSIONS)
+def test_first_line_of_a_pipe_is_returned_again(
+    tmp_path: Path, name: str, content: bytes, first_line: bytes
+) -> None:
+    path = tmp_path / name
+    os.mkfifo(path)
+    writer = Thread(target=path.write_bytes, args=[COMPRESSIONS[name](content)])
+    writer.start()
+    with closing(LineFile(path)) as file:
+        assert file.first_line() == first_line
+        lines = [line for chunk in file.chunks() for line in chunk.lines]
+    writer.join()
+    assert lines == content.removeprefix(BOM_UTF8).splitlines()
+
+
+def test_first_line_of_a_damaged_file_is_empty_and_the_damage_is_raised_later(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.gz").write_bytes(b"plain text")
+    with closing(LineFile(tmp_path / "a.gz")) as file:
+        assert file.first_line() == b""
+        with pytest.raises(DamagedFile):
+            list(file.chunks())

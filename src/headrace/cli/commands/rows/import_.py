@@ -25,7 +25,12 @@ from headrace.model.imports import (
 )
 from headrace.model.storage import TABLE_OF_KIND
 from headrace.model.tenancy import WebsiteId
-from headrace.wiring.commands.imports import check_files, import_files, open_report
+from headrace.wiring.commands.imports import (
+    SourceFile,
+    import_files,
+    open_files,
+    open_report,
+)
 
 _KINDS = {table.name: kind for kind, table in TABLE_OF_KIND.items()}
 _SHOWN_REFUSED: Final = 10
@@ -80,7 +85,6 @@ def import_command(
     gc.set_threshold(*_GC_THRESHOLDS)
     settings = load_settings({"data_dir": data})
     import_format = ImportFormat(format_name)
-    _check_readable(import_format, files)
     request = ImportRequest(
         format=import_format,
         website_id=WebsiteId(website),
@@ -90,7 +94,8 @@ def import_command(
     )
     first_refused: list[RefusedLine] = []
     with ExitStack() as stack:
-        file = None if report is None else stack.enter_context(open_report(report))
+        sources = _open_or_exit(import_format, files, stack)
+        file = None if report is None else stack.enter_context(open_report(report, files))
 
         def on_refused(refused: RefusedLine) -> None:
             if len(first_refused) < MAX_REPORTED:
@@ -104,7 +109,7 @@ def import_command(
         totals = import_files(
             settings,
             request,
-            files,
+            sources,
             by=operator_name(),
             on_refused=on_refused,
             on_wait=_WaitNotice(line, data_path(settings)).show,
@@ -132,9 +137,11 @@ class _WaitNotice:
         self._line.note(f"headrace: the import waits: {reason} (free on the disk: {free})")
 
 
-def _check_readable(import_format: ImportFormat, files: Sequence[Path]) -> None:
+def _open_or_exit(
+    import_format: ImportFormat, files: Sequence[Path], stack: ExitStack
+) -> Sequence[SourceFile]:
     try:
-        check_files(import_format, files)
+        return stack.enter_context(open_files(import_format, files))
     except OperatorError as error:
         click.echo(f"headrace: {error}", err=True)
         click.get_current_context().exit(_EXIT_NOTHING_READ)
