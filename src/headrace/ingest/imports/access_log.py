@@ -1,5 +1,6 @@
 """Decodes the access logs of web servers, in the common and the combined format."""
 
+import ipaddress
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from hashlib import blake2b
@@ -15,10 +16,11 @@ from headrace.model.imports import DecodedChunk, ImportItem, LineChunk
 
 ASSET: Final = "asset"
 NOT_A_LOG_LINE = "it is no line of an access log in the common or combined format"
+VIRTUAL_HOST = "it begins with a virtual host: import the lines of one host, without this field"
 
 _QUOTED = r'"((?:[^"\\]|\\.)*)"'
 _LINE = re.compile(
-    r"(?P<address>\S+) \S+ .*?\[(?P<time>[^\]]{20,40})\] "
+    r"(?P<address>\S+) (?P<identity>\S+) .*?\[(?P<time>[^\]]{20,40})\] "
     rf"{_QUOTED.replace('(', '(?P<request>', 1)} (?P<status>[0-9]{{3}}) (?P<bytes>[0-9]{{1,18}}|-)"
     rf"(?: {_QUOTED.replace('(', '(?P<referrer>', 1)} {_QUOTED.replace('(', '(?P<agent>', 1)})?"
 )
@@ -88,6 +90,8 @@ class AccessLogDecoder:
         found = _LINE.match(text)
         if found is None:
             raise InvalidLine(NOT_A_LOG_LINE)
+        if found["identity"] != _MISSING and _is_address(found["identity"]):
+            raise InvalidLine(VIRTUAL_HOST)
         request, status = found["request"].split(" "), int(found["status"])
         if len(request) < 2 or request[0] not in _PAGE_METHODS or status >= _FIRST_ERROR:
             return None
@@ -121,6 +125,14 @@ class AccessLogDecoder:
         if len(self._counts) > MAX_COUNTED_LINES:
             del self._counts[next(iter(self._counts))]
         return b"access-log\0%b\0%d" % (digest, number)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_page(target: str) -> bool:

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from headrace.model.imports import ImportFormat, LineChunk
 from testing.imports import NOW_MS, decode_sample, decoder_of, refusals, rows_of
 
@@ -84,3 +86,12 @@ def test_hostile_lines_are_refused_or_skipped() -> None:
     assert (sorted(refusals(chunk)), chunk.skipped) == ([1, 2, 3, 4, 5], 1)
     (row,) = rows_of(chunk.items)
     assert row["path"] == "/ä"
+
+
+@pytest.mark.parametrize("host", ["shop.example:443", "shop.example"])
+@pytest.mark.parametrize("address", ["203.0.113.7", "2001:db8::7"])
+def test_lines_of_several_virtual_hosts_are_refused(host: str, address: str) -> None:
+    line = f'{host} {address} - - [15/Jan/2026:12:00:00 +0000] "GET / HTTP/1.1" 200 1'
+    chunk = decoder_of(FORMAT).decode(LineChunk("a", 1, [line.encode()]), now_ms=NOW_MS)
+    reason = "it begins with a virtual host: import the lines of one host, without this field"
+    assert (chunk.items, refusals(chunk)) == ([], {1: reason})
