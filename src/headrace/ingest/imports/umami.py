@@ -32,13 +32,22 @@ WRONG_COLUMNS: Final = "it has another number of columns than its header"
 
 OPEN_QUOTE: Final = "a quoted field does not end"
 
+OPEN_TABLE: Final = "the dump ends in the middle of a table"
+
+INSERT: Final = "INSERT is not read: dump with pg_dump, without --inserts, or export CSV"
+
 MAX_RECORD_BYTES: Final = 64 * 1024
 """Of a CSV record with line feeds within quotes. All texts of Umami have at most 500 characters."""
 
 _EVENT_KEY, _SESSION_KEY = "event_id", "session_id"
 _PAGE_VIEW_TYPE: Final = "1"
 _COPY = re.compile(r'COPY (?:"?\w+"?\.)?"?(\w+)"? \(([^)]*)\) FROM stdin;')
+_INSERT = re.compile(r'INSERT INTO (?:["`]?\w+["`]?\.)?["`]?(\w+)["`]?[ (]')
+_TABLES = frozenset({"website_event", "session"})
 _END_OF_COPY: Final = r"\."
+_NULL: Final = r"\N"
+"""In dumps, and in CSV files that ClickHouse or MySQL wrote."""
+
 _COPY_ESCAPES: Mapping[str, str] = {
     "t": "\t",
     "n": "\n",
@@ -95,10 +104,16 @@ class UmamiDecoder:
             self._file, self._columns, self._is_dump = chunk.file, None, False
             self._open_record = b""
         decoded = decode_lines(chunk, lambda line: self._item(line, now_ms))
-        if chunk.lines or not self._open_record:
+        if chunk.lines or not (reason := self._unfinished()):
             return decoded
-        unfinished = RefusedLine(chunk.file, chunk.first_line, OPEN_QUOTE)
+        unfinished = RefusedLine(chunk.file, chunk.first_line, reason)
         return replace(decoded, refused=[*decoded.refused, unfinished])
+
+    def _unfinished(self) -> str:
+        """Return what the end of a file interrupts, an empty text for nothing."""
+        if self._open_record:
+            return OPEN_QUOTE
+        return OPEN_TABLE if self._is_dump and self._columns is not None else ""
 
     def _item(self, line: bytes, now_ms: int) -> ImportItem | None:
         event = self._event(line)
@@ -106,10 +121,8 @@ class UmamiDecoder:
 
     def _event(self, line: bytes) -> MappedEvent | None:
         """Return the event that ends with a line, None where none does."""
-        check_line(line)
-        if b"\0" in line:
-            raise InvalidLine(INVALID_CHARACTER)
         if self._columns is None or self._is_dump:
+            _check_text(line)
             return self._dumped_event(line.decode())
         record = self._open_record + line
         if record.count(b'"') % 2:
@@ -119,6 +132,7 @@ class UmamiDecoder:
                 raise InvalidLine(OPEN_QUOTE)
             return None
         self._open_record = b""
+        _check_text(record)  # as a whole: a line that is refused alone would leave the quote open
         return self._row_event(record.decode().rstrip("\r"), _csv_values)
 
     def _dumped_event(self, line: str) -> MappedEvent | None:
@@ -128,10 +142,13 @@ class UmamiDecoder:
                 self._columns = None
                 return None
             return self._row_event(line, _copy_values)
+        if (found := _INSERT.match(line)) is not None and found[1] in _TABLES:
+            self._is_dump = True
+            raise InvalidLine(INSERT)
         found = _COPY.match(line)
         if found is not None:
             self._is_dump = True
-            if found[1] in {"website_event", "session"}:
+            if found[1] in _TABLES:
                 self._columns = [name.strip(' "') for name in found[2].split(",")]
             return None
         if self._is_dump or not line.strip() or line.startswith(("--", "SET ", "\\")):
@@ -192,6 +209,12 @@ class UmamiDecoder:
         return MappedEvent(fields, f"umami\0{row[_EVENT_KEY]}".encode(), visitor)
 
 
+def _check_text(line: bytes) -> None:
+    check_line(line)
+    if b"\0" in line:
+        raise InvalidLine(INVALID_CHARACTER)
+
+
 def is_session_file(first_line: bytes) -> bool:
     """Return whether a CSV file has sessions, by its header."""
     columns = set(first_line.decode(errors="replace").strip().replace('"', "").split(","))
@@ -201,9 +224,10 @@ def is_session_file(first_line: bytes) -> bool:
 def _csv_values(record: str) -> Sequence[str]:
     try:
         rows: Iterator[list[str]] = csv.reader([record], strict=True)
-        return next(rows, list[str]())
+        values = next(rows, list[str]())
     except csv.Error as error:
         raise InvalidLine(f"it is no CSV: {error}") from error
+    return ["" if value == _NULL else value for value in values]
 
 
 def _copy_values(line: str) -> Sequence[str]:
@@ -211,8 +235,8 @@ def _copy_values(line: str) -> Sequence[str]:
 
 
 def _copy_value(value: str) -> str:
-    if value == r"\N" or "\\" not in value:
-        return "" if value == r"\N" else value
+    if value == _NULL or "\\" not in value:
+        return "" if value == _NULL else value
     return re.sub(r"\\(.)", lambda found: _COPY_ESCAPES.get(found[1], found[1]), value)
 
 

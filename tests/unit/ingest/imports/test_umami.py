@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from headrace.ingest.imports.umami import is_session_file
 from headrace.model.imports import DecodedChunk, ImportFormat, LineChunk
@@ -133,3 +134,62 @@ def test_hostile_lines_are_refused(line: bytes) -> None:
     header = (SAMPLES / "umami-website_event.csv").read_bytes().split(b"\n")[0]
     chunk = decoder.decode(LineChunk("a", 1, [header, line]), now_ms=NOW_MS)
     assert (chunk.items, sorted(refusals(chunk))) == ([], [2])
+
+
+EVENT_HEADER = b"event_id,session_id,created_at,url_path,url_query,hostname,page_title"
+EVENT = b"e%d,s,2026-01-15 12:00:00,/a,,,%b"
+
+
+def decode_lines(*lines: bytes) -> DecodedChunk:
+    """Decode lines as a file of their own, its end included."""
+    decoder = decoder_of(ImportFormat.UMAMI)
+    decoded = decoder.decode(LineChunk("a", 1, lines), now_ms=NOW_MS)
+    end = decoder.decode(LineChunk("a", 1 + len(lines), []), now_ms=NOW_MS)
+    return replace(decoded, refused=[*decoded.refused, *end.refused])
+
+
+@pytest.mark.parametrize("text", [b'"a\xff\nb"', b'"a\nb\xff"', b'"a\nb\xff\nc"'])
+def test_record_that_is_refused_swallows_none_after_it(text: bytes) -> None:
+    records = [EVENT % (1, text), EVENT % (2, b"plain"), EVENT % (3, b'"two\nlines"')]
+    lines = b"\n".join([EVENT_HEADER, *records]).split(b"\n")
+    decoded = decode_lines(*lines)
+    assert [row["title"] for row in rows_of(decoded.items)] == ["plain", "two\nlines"]
+    assert refusals(decoded) == {2 + text.count(b"\n"): "it is not UTF-8"}
+
+
+def test_null_of_clickhouse_is_no_text() -> None:
+    decoded = decode_lines(EVENT_HEADER, rb"e,s,2026-01-15 12:00:00,/a,\N,shop.example,\N")
+    (row,) = rows_of(decoded.items)
+    assert without_keys(dict(row)) == {
+        "event_name": "screen_view",
+        "anonymous_id": "s",
+        "session_id": "s",
+        "url": "https://shop.example/a",
+        "path": "/a",
+    }
+
+
+@pytest.mark.parametrize(
+    "insert",
+    [
+        b"INSERT INTO public.website_event VALUES ('e', 's');",
+        b"INSERT INTO public.website_event (event_id) VALUES",
+        b'INSERT INTO "public"."session" VALUES (\'s\');',
+        b"INSERT INTO `website_event` VALUES ('e','s'),('f','s');",
+    ],
+)
+@pytest.mark.parametrize("before", [b"", b"-- MySQL dump 10.13", b"-- PostgreSQL database dump"])
+def test_inserts_of_dumps_are_refused(before: bytes, insert: bytes) -> None:
+    decoded = decode_lines(before, b"INSERT INTO public.website VALUES ('w');", insert)
+    assert refusals(decoded) == {
+        3: "INSERT is not read: dump with pg_dump, without --inserts, or export CSV"
+    }
+
+
+def test_dump_that_ends_in_the_middle_of_a_table_is_reported() -> None:
+    whole = (SAMPLES / "umami-dump.sql").read_bytes().split(b"\n")
+    end = whole.index(rb"\.", whole.index(rb"\.") + 1)
+    assert refusals(decode_lines(*whole)) == {}
+    assert refusals(decode_lines(*whole[:end])) == {
+        1 + end: "the dump ends in the middle of a table"
+    }
