@@ -154,3 +154,5 @@ class LineFile:
         while block := self._file.read(_READ_BYTES):
             self._read_bytes += len(block)
             yield block
+        if self._read_bytes < self.size:  # as programs that rotate logs do
+            raise EOFError("it has become shorter while it was read")

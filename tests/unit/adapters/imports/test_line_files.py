@@ -146,3 +146,18 @@ def test_first_line_of_a_damaged_file_is_empty_and_the_damage_is_raised_later(
         assert file.first_line() == b""
         with pytest.raises(DamagedFile):
             list(file.chunks())
+
+
+def test_file_that_becomes_shorter_while_it_is_read_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    path.write_bytes(b"line\n" * 100_000)
+    with closing(LineFile(path)) as file:
+        chunks = file.chunks(chunk_bytes=1)
+        first = next(chunks)
+        os.truncate(path, 5)
+        with pytest.raises(DamagedFile) as caught:
+            next(chunks)
+    assert (caught.value.line, str(caught.value)) == (
+        len(first.lines) + 1,
+        "the file is damaged: it has become shorter while it was read",
+    )
