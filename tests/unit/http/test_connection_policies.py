@@ -1,5 +1,7 @@
 """The connection policies, without a socket."""
 
+import contextlib
+import socket
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from headrace.http.server.parsing.cached_heads import (
 )
 from headrace.http.server.parsing.request_buffer import RequestBuffer
 from headrace.http.server.response_bytes import encode_response
+from headrace.http.server.send_queue import queued_bytes
 from headrace.http.server.slow_readers import WriteProgress, drop_slowest_readers
 from headrace.ingest.receive.decoding.decode import IngestPath
 
@@ -139,18 +142,44 @@ def test_reading_stops_after_the_limit_of_pipelined_bytes() -> None:
 
 def test_client_that_reads_nothing_is_stalled_after_the_timeout() -> None:
     progress = WriteProgress()
-    progress.sample(1, 100)
-    progress.sample(6, 100)
+    progress.sample(1, 100, 0)
+    progress.sample(6, 100, 0)
     assert not progress.is_stalled(6, 5)
-    progress.sample(7, 100)
+    progress.sample(7, 100, 0)
     assert progress.is_stalled(7, 5)
-    progress.sample(8, 60)
+    progress.sample(8, 60, 0)
     assert not progress.is_stalled(8, 5)
     assert progress.drained_bytes == 40
-    progress.sample(9, 0)
-    progress.sample(100, 0)
+    progress.sample(9, 0, 0)
+    progress.sample(100, 0, 0)
     assert not progress.is_stalled(100, 5)
     assert progress.drained_bytes is None
+
+
+def test_reader_of_what_the_kernel_has_taken_is_not_stalled() -> None:
+    progress = WriteProgress()
+    for now_s, queued in enumerate([900, 800, 700, 600]):
+        progress.sample(now_s, 100, queued)
+        assert not progress.is_stalled(now_s, 0.5)
+    progress.sample(4, 100, 600)
+    assert progress.is_stalled(4, 0.5)
+
+
+def test_bytes_in_the_kernel_are_those_that_the_other_side_has_not_received() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        reader = socket.create_connection(server.getsockname())
+        writer, _ = server.accept()
+    with reader, writer:
+        assert queued_bytes(writer) == 0
+        writer.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                writer.send(b"x" * 65536)
+        full = queued_bytes(writer)
+        while queued_bytes(writer) == full:
+            assert reader.recv(65536)
+        assert 0 < queued_bytes(writer) < full
+    assert queued_bytes(writer) == 0  # a closed one
 
 
 def test_slowest_readers_are_dropped_first() -> None:

@@ -24,6 +24,7 @@ from headrace.http.server.parsing.cached_heads import CachedHead
 from headrace.http.server.parsing.head_reader import HeadTooLong
 from headrace.http.server.parsing.request_buffer import RequestBuffer
 from headrace.http.server.parsing.request_parser import RequestParser
+from headrace.http.server.send_queue import queued_bytes
 from headrace.http.server.slow_readers import WriteProgress
 from headrace.http.server.uvicorn_internals import (
     HttpToolsProtocol,
@@ -252,7 +253,9 @@ class HeadraceProtocol(HttpToolsProtocol):
         A client that reads nothing of its responses for as long as a head may take is cut off.
         """
         now_s = self.loop.time()
-        self._write_progress.sample(now_s, self.unsent_bytes)
+        unsent = self.unsent_bytes
+        queued = queued_bytes(self.transport.get_extra_info("socket")) if unsent else 0
+        self._write_progress.sample(now_s, unsent, queued)
         if self._write_progress.is_stalled(now_s, head_timeout_s):
             self.transport.abort()
         elif self._head.is_late(now_s, head_timeout_s):

@@ -8,19 +8,24 @@ from typing import Protocol
 class WriteProgress:
     """How a client reads its responses, sampled by the sweep over all connections."""
 
-    __slots__ = ("_since_s", "_unsent_bytes", "drained_bytes")
+    __slots__ = ("_queued_bytes", "_since_s", "_unsent_bytes", "drained_bytes")
 
     def __init__(self) -> None:
         self._unsent_bytes = 0
+        self._queued_bytes = 0
         self._since_s = 0.0
         self.drained_bytes: int | None = None
         """Bytes that the client read between the last two samples; None if none were unsent."""
 
-    def sample(self, now_s: float, unsent_bytes: int) -> None:
-        """Record how many bytes of responses the client has not read yet."""
+    def sample(self, now_s: float, unsent_bytes: int, queued_bytes: int) -> None:
+        """Record how many bytes of responses the client has not read yet.
+
+        Unsent ones are in the memory of the process, queued ones behind them in that of the kernel.
+        """
         before, self._unsent_bytes = self._unsent_bytes, unsent_bytes
+        queued_before, self._queued_bytes = self._queued_bytes, queued_bytes
         self.drained_bytes = max(before - unsent_bytes, 0) if before else None
-        if unsent_bytes == 0 or unsent_bytes != before:
+        if unsent_bytes == 0 or (unsent_bytes, queued_bytes) != (before, queued_before):
             self._since_s = now_s
 
     def is_stalled(self, now_s: float, timeout_s: float) -> bool:
