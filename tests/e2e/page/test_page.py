@@ -367,6 +367,30 @@ def test_a_view_that_is_opened_begins_at_its_top_and_has_the_focus(page: Page) -
     assert focused == "content"
 
 
+def test_back_and_a_reload_lead_to_where_one_was(page: Page) -> None:
+    """The browser alone is too early: a view has its height with its figures."""
+    page.set_width(1280, height=500)
+    page.open("/")
+    page.settle()
+    page.until("scrollTo(0, 700) || scrollY === 700")
+    page.until("history.state?.top === 700")
+    page.click(".breakdown footer a", "All countries")
+    page.until("location.pathname === '/app/explore'")
+    page.settle()
+    in_explore = page.until("[scrollY]")
+    page.tab.run("history.back(); arguments[0]()")
+    page.until("location.pathname === '/app/' && scrollY === 700")
+    page.tab.reload()
+    page.until("document.querySelector('.breakdown') && scrollY === 700")
+    page.click("nav a", "Errors")
+    page.until("document.querySelector('.error-groups a')")
+    in_errors = page.until("[scrollY]")
+    page.set_width(1280)
+
+    assert (in_explore, in_errors) == ([0], [0])
+    assert page.problems() == []
+
+
 def test_live_view_shows_what_is_acknowledged_and_what_is_refused(page: Page) -> None:
     track = f"/track?website_id={page.website}"
     items = "document.querySelector('ul.live').innerText"

@@ -45,7 +45,7 @@ export function navigate(changes) {
 /** Change the state without a step of the history. @param {Partial<PageState>} changes */
 export function amend(changes) {
   page.value = { ...page.value, ...changes };
-  history.replaceState(null, "", formatUrl(page.value));
+  history.replaceState(history.state, "", formatUrl(page.value));
 }
 
 /** Go to a URL of this page. @param {string} url */

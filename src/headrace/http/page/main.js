@@ -10,6 +10,7 @@ import { keepFocus } from "./controls/focus.js";
 import { forget, refresh, useLoad } from "./controls/load.js";
 import { Empty, Failure, Skeleton } from "./controls/messages.js";
 import { learnFirst, settleZone } from "./controls/range_picker.js";
+import { keepScroll } from "./controls/scroll.js";
 import { html } from "./html.js";
 import { useEffect, useState } from "./vendor/hooks.js";
 import { render } from "./vendor/preact.js";
@@ -161,4 +162,5 @@ addEventListener("visibilitychange", () => {
 });
 listen();
 keepFocus();
+keepScroll();
 render(html`<${Page} />`, /** @type {HTMLElement} */ (document.getElementById("page")));
