@@ -225,9 +225,9 @@ def test_line_to_the_day_that_goes_on_is_dotted(page: Page, view: str) -> None:
         own.settle()
         if view == "errors":
             own.until("(document.querySelector('.error-groups a').click(), true)")
+        drawn = "document.querySelector('.chart canvas').drawn.lines"
         lines = own.until(
-            "document.querySelector('.chart canvas').drawn.lines"
-            ".map(({dash, points}) => [dash, points.length])"
+            f"{drawn}.length && {drawn}.map(({{dash, points}}) => [dash, points.length])"
         )
 
     first_drawn = 2 if view != "vitals" else 1  # a day without a value is no point
