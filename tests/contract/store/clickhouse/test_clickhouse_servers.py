@@ -420,6 +420,30 @@ def test_a_response_needs_no_space_on_the_disk_of_the_server(
         temporary.mkdir()
 
 
+def test_a_server_whose_disk_takes_no_file_counts_as_away_for_new_connections(
+    dedicated_shards: ClickHouseServers,
+) -> None:
+    (broken, _) = dedicated_shards.servers
+    temporary = broken.data / "tmp"
+    with contextlib.closing(ClickHouseTables(dedicated_shards.servers, **SHARDS)) as made:
+        made.insert(EVENTS, rows(0))
+        temporary.rmdir()
+        temporary.touch()  # so that no file can be created in it
+        try:
+            with contextlib.closing(SyncClientPool(made.address, read_timeout_s=60)) as pool:
+                assert pool.run_on_any(lambda client: query_rows(client, "SELECT 1")) == [[1]]
+            assert made.rows(COUNT) == [[10, 10]]
+            alone = replace(made.address, hosts=made.address.hosts[:1])
+            with (
+                contextlib.closing(SyncClientPool(alone, read_timeout_s=60)) as pool,
+                pytest.raises(StoreUnavailable, match=r"no ClickHouse server responds \(.*CANNOT"),
+            ):
+                pool.run_on_any(lambda client: query_rows(client, "SELECT 1"))
+        finally:
+            temporary.unlink()
+            temporary.mkdir()
+
+
 @pytest.mark.parametrize(
     ("before", "after", "reason"),
     [

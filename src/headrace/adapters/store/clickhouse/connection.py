@@ -49,6 +49,13 @@ _CONNECTION_ERROR_NAMES: Final[Mapping[str, str]] = {
 
 _UNKNOWN_CODE: Final = 0
 
+_BROKEN_DISK: Final = frozenset({75, 76, 1001})
+"""CANNOT_WRITE_TO_FILE_DESCRIPTOR, CANNOT_OPEN_FILE and errors of the system.
+
+A server whose disk is read-only takes no connection of the client: its first responses go through a
+file.
+"""
+
 _SERVER_MEMORY_EXCEEDED = "(total) memory limit exceeded"
 _ResultT = TypeVar("_ResultT")
 
@@ -129,7 +136,7 @@ def open_sync_client(
         create_client,  # pyright: ignore[reportUnknownVariableType] - its **kwargs have no type
     )
 
-    with translate_client_errors():
+    with _opening():
         client = create_client(
             **_options(address, host, read_timeout_s), dedicated_pool=True, compress=False
         )
@@ -145,7 +152,7 @@ async def open_async_client(
         create_async_client,  # pyright: ignore[reportUnknownVariableType] - as above
     )
 
-    with translate_client_errors():
+    with _opening():
         client = await create_async_client(
             **_options(address, host, read_timeout_s),
             database=address.database,
@@ -198,6 +205,18 @@ def translate_client_errors() -> Generator[None]:
         raise _server_error(error.code, error.name, str(error)) from None
     except OSError as error:  # a certificate file, or a socket
         raise connection_error(str(error)) from None
+
+
+@contextlib.contextmanager
+def _opening() -> Generator[None]:
+    """Turn the client's errors into `ClickHouseError`; a broken server counts as away."""
+    try:
+        with translate_client_errors():
+            yield
+    except ClickHouseError as failure:
+        if failure.code not in _BROKEN_DISK:
+            raise
+        raise ClickHouseError(NO_RESPONSE, failure.name, str(failure)) from None
 
 
 def connection_error(message: str) -> ClickHouseError:

@@ -115,11 +115,12 @@ class ClickHouseWriter:
         is unknown or the user lacks a privilege, else `StoreUnavailable` with the statement.
         """
         began_s = self._clock.monotonic_s()
+        self._migrator.statement = ""
         try:
             self._shards = self._prepare()
         except ClickHouseError as failure:
             raise _operator_error(failure, self._address) or StoreUnavailable(
-                f"{failure}; the statement was: {self.current_statement}"
+                f"{failure}; the statement was: {self.current_statement or 'a check of the layout'}"
             ) from failure
         except StoreUnavailable:
             self._address = self._address.rotated(1)  # the first host may be the one that hangs
