@@ -69,7 +69,7 @@ class SignInService:
         try:
             begun = await asyncio.to_thread(self._begin, key, code)
         except OperatorError as error:
-            raise DirectoryUnavailable("sessions cannot be written") from error
+            raise DirectoryUnavailable(f"sessions cannot be written: {error}") from error
         if begun is None:
             await self._count_failure(caller)
             raise InvalidSignIn
@@ -95,7 +95,7 @@ class SignInService:
         try:
             await asyncio.to_thread(self._sessions.end, session.key.id)
         except OperatorError as error:
-            raise DirectoryUnavailable("sessions cannot be written") from error
+            raise DirectoryUnavailable(f"sessions cannot be written: {error}") from error
 
     def _begin(self, key: str | None, code: str | None) -> tuple[ApiKey, str] | None:
         if key is not None:

@@ -116,9 +116,13 @@ class AsyncValkeyClient:
             raise _unavailable(error) from error
 
     async def is_ready(self) -> bool:
-        """Return whether the server replies to PING. Never raises."""
+        """Return whether the server takes writes. Never raises.
+
+        A full server and a replica reply to PING, and every query needs a write. This one changes
+        nothing: the key does not exist.
+        """
         try:
-            await self._client.execute_command("PING")
+            await self._client.execute_command("SET", f"{PREFIX}ready", "", "XX")
         except (ValkeyError, OSError):
             return False
         return True

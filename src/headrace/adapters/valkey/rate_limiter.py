@@ -58,7 +58,7 @@ class ValkeyRateLimiter:
             allowed = await self._window.hit(self._item, name)
             oldest_ends_s, remaining = await self._window.get_window_stats(self._item, name)
         except (StorageError, OSError) as error:
-            raise SharedStateUnavailable("cannot count the shared rate limit") from error
+            raise SharedStateUnavailable(f"cannot count the shared rate limit: {error}") from error
         return rate_limit_result(
             allowed=allowed,
             limit=self._limit,

@@ -136,4 +136,4 @@ async def _in_thread(call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs
     try:
         return await asyncio.to_thread(call, *args, **kwargs)
     except OperatorError as error:
-        raise DirectoryUnavailable("the directory cannot be read or changed") from error
+        raise DirectoryUnavailable(str(error)) from error

@@ -140,7 +140,7 @@ async def run_blocking(call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwar
     except RejectedField as error:
         raise InvalidQuery(QueryErrorCode.INVALID_BODY, f": {error.field}: {error}") from error
     except OperatorError as error:
-        raise DirectoryUnavailable("the directory cannot be read or changed") from error
+        raise DirectoryUnavailable(str(error)) from error
 
 
 def administration_response(

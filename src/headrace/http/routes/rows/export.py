@@ -98,7 +98,7 @@ class ExportRoute:
         try:
             await asyncio.to_thread(self._record_changes, by, [export_change(export)])
         except OperatorError as error:
-            raise DirectoryUnavailable("the audit log cannot be written") from error
+            raise DirectoryUnavailable(f"the audit log cannot be written: {error}") from error
 
 
 async def _started(exporter: Exporter, export: ExportRequest) -> AsyncGenerator[bytes | memoryview]:
