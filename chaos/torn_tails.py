@@ -50,7 +50,7 @@ def _damage_tail(log: Path, random: Random) -> bool:
     tail = damage(written[durable:], written, random)
     zeros = bytes(max(size - durable - len(tail), 0))  # the writer was ahead with them
     _replace_behind(newest, durable, tail + zeros)
-    return len(tail.rstrip(b"\0")) > 0
+    return tail.rstrip(b"\0") != written[durable:]
 
 
 def _replace_behind(path: Path, offset: int, tail: bytes) -> None:

@@ -1,5 +1,6 @@
 """The crash test damages bytes behind the durable end only, and recovery reports the damage."""
 
+import asyncio
 import os
 from contextlib import closing
 from pathlib import Path
@@ -80,3 +81,34 @@ async def test_damage_within_zeros_keeps_the_size_and_is_reported(
         end = reader.durable_offsets()["worker-0"]
     assert end.offset == len(written.rstrip(b"\0"))
     assert [line["event"] for line in lines] == ["log_tail_cut"] * len(damaged)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_zeros_behind_a_record_that_was_not_acknowledged_are_no_damage(
+    seed: int, tmp_path: Path
+) -> None:
+    """The writer was killed after it wrote a record and before it noted that as durable."""
+    written = asyncio.run(log_with_a_record_behind_its_marker(tmp_path / "log"))
+    segment = tmp_path / "log" / "worker-0" / segment_name(1)
+
+    damaged = damage_tails(tmp_path, Random(seed))  # noqa: S311 - the same at every run
+
+    assert damaged == (["worker-0"] if segment.read_bytes().rstrip(b"\0") != written else [])
+    with (
+        capture_logs() as lines,
+        closing(SegmentReader(tmp_path / "log", damaged=tmp_path / "damaged")) as reader,
+    ):
+        end = reader.durable_offsets()["worker-0"]
+        reader.read("worker-0", after=LOG_START, until=end, max_bytes=10_000)
+    assert bool(lines) == bool(damaged)
+
+
+async def log_with_a_record_behind_its_marker(root: Path) -> bytes:
+    """Make a log, and return the content of its only segment."""
+    log = SegmentLog.open(root, "worker-0", metrics=Metrics(), clock=FixedClock(0))
+    await log.append(b"acknowledged")
+    marker = (root / "worker-0" / "durable").read_bytes()
+    await log.append(b"written")
+    await log.close()
+    (root / "worker-0" / "durable").write_bytes(marker)
+    return (root / "worker-0" / segment_name(1)).read_bytes()
