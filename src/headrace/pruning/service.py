@@ -14,7 +14,7 @@ from headrace.pruning.description import StorageDescriber
 from headrace.pruning.statements import deletions
 
 DELETION_PATIENCE_S: Final = 60.0
-"""Deletions may wait so long, for example behind merges, before a prune ends without them."""
+"""Deletions may wait so long before a prune ends without them."""
 
 
 class PruneSteps:

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from headrace.adapters.store.chdb import row_deletion
 from headrace.adapters.store.chdb.row_deletion import ChdbRowDeleter
 from headrace.adapters.store.clickhouse.row_deletion import ClickHouseRowDeleter
+from headrace.adapters.store.dialect.row_deletion import select_mutations
 from headrace.base.errors import StoreUnavailable
 from headrace.model.catalog import ERRORS, EVENTS, Table
 from headrace.ports.rows.deletion import DeletionState, RowDeleter
@@ -140,6 +142,26 @@ def test_a_deletion_that_the_store_does_not_go_on_with_is_waiting(tables: Tables
         execute(tables, "SYSTEM START MERGES {events}")
     wait_until(deleter, EVENTS, lambda state: not state.parts_left)
     assert not deleter.state(EVENTS).is_waiting
+    deleter.close()
+
+
+def test_a_deletion_behind_merges_waits_its_turn(
+    chdb_store: FreshStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def with_a_merge(mutations: str, *, merges: str) -> str:
+        assert merges == "system.merges"
+        return select_mutations(mutations, merges="(SELECT 1)")
+
+    monkeypatch.setattr(row_deletion, "select_mutations", with_a_merge)
+    chdb_store.insert(EVENTS, [event(1), event(2)])
+    deleter = deleter_of(chdb_store)
+    execute(chdb_store, "SYSTEM STOP MERGES {events}")
+    deleter.begin(EVENTS, "website_id = 'web_0'")
+    behind_a_merge = deleter.state(EVENTS)
+    monkeypatch.undo()
+    wait_until(deleter, EVENTS, lambda state: state.is_waiting)
+    execute(chdb_store, "SYSTEM START MERGES {events}")
+    assert (behind_a_merge.parts_left, behind_a_merge.is_waiting) == (1, False)
     deleter.close()
 
 

@@ -19,8 +19,9 @@ class DeletionState(Struct, frozen=True):
 
     `parts_left` are the parts that selects read and that may have rows to delete. `is_failing`
     says that the store meets an error, which it keeps retrying; `is_waiting`, that it has parts
-    left and rewrites none of them, or puts some off. `replaced_parts` are no longer read, and their
-    files are still on disk: the store removes them within ten minutes.
+    left, and rewrites none of them or puts some off, but not behind merges of the embedded store.
+    `replaced_parts` are no longer read, and their files are still on disk: the store removes them
+    within ten minutes.
     """
 
     parts_left: int
@@ -32,7 +33,7 @@ class DeletionState(Struct, frozen=True):
 class DeletionWatch:
     """Notices deletions that do not go on: a store whose disk is full reports no error.
 
-    They may wait for `patience_s` for each part, as behind other work of the store.
+    They may wait for `patience_s` for each part.
     """
 
     def __init__(self, clock: Clock, *, patience_s: float) -> None:

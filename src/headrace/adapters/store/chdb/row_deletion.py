@@ -50,7 +50,8 @@ class ChdbRowDeleter:
 
     def _read_state(self, table: Table) -> DeletionState:
         names = {"database": self._database, "table": table.name}
-        ((left, failing, waiting),) = self._execute(select_mutations("system.mutations"), names)
+        mutations = select_mutations("system.mutations", merges="system.merges")
+        ((left, failing, waiting),) = self._execute(mutations, names)
         ((replaced,),) = self._execute(count_replaced_parts("system.parts"), names)
         return DeletionState(
             parts_left=int(left),

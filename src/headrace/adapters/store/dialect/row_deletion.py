@@ -19,17 +19,20 @@ def delete_rows(table: str, condition: str) -> AlterTable:
     )
 
 
-def select_mutations(mutations: str) -> str:
+def select_mutations(mutations: str, *, merges: str | None = None) -> str:
     """Return the statement that reads unfinished deletions: see `DeletionState`.
 
-    `mutations` is SQL for FROM. Binds `database` and `table`. A mutation that was just created may
-    not have counted its parts yet, so it counts as one part itself. A replica with a full disk says
-    that a part is in progress, and why it puts it off.
+    `mutations` and `merges` are SQL for FROM. Binds `database` and `table`. A mutation that was
+    just created may not have counted its parts yet, so it counts as one part itself. A replica with
+    a full disk says that a part is in progress, and why it puts it off. With `merges`, a mutation
+    behind any of these waits its turn: chDB has two threads for them, a server many.
     """
+    is_idle = f"(SELECT count() FROM {merges}) = 0" if merges else "true"  # noqa: S608 - our own
     return (
         "SELECT toFloat64(sum(greatest(parts_to_do, 1))), "  # noqa: S608 - our own names
         "toFloat64(countIf(latest_fail_reason != '')), toFloat64(count() > 0 AND "
-        "min(empty(parts_in_progress_names) OR notEmpty(parts_postpone_reasons))) "
+        "min(empty(parts_in_progress_names) OR notEmpty(parts_postpone_reasons)) "
+        f"AND {is_idle}) "
         f"FROM {mutations} "
         "WHERE database = {database:String} AND table = {table:String} "
         f"AND NOT is_done AND position(command, '{_DELETE}') > 0"
