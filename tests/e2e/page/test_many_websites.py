@@ -107,3 +107,14 @@ def test_administration_lists_the_first_and_finds_the_others(page: Page) -> None
     said = page.until("document.querySelector('#content .empty')?.textContent")
     assert said == "No website has this name"
     assert page.problems() == []
+
+
+def test_a_new_website_is_the_first_of_a_list_that_has_no_room_for_it(page: Page) -> None:
+    page.open("admin/websites")
+    page.click("summary", "New website")
+    page.write(".new input", "the newest")
+    page.click(".new button", "Create")
+
+    first = "document.querySelector('tbody tr .line').textContent"
+    assert page.until(f"{first} !== 'shop 0' && {first}") == "the newest"
+    assert page.problems() == []

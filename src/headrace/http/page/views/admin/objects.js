@@ -90,7 +90,8 @@ function Objects({ kind, noun, columns, fields, actions, isChangeable = false })
   const offered = isChangeable ? [{ label: "Change", run: async (/** @type {Row} */ row) => setChanged(row), isOnPage: true }, ...actions] : actions;
   if (error != null) return html`<${Failure} error=${error} onRetry=${reload} />`;
   if (!value) return html`<section class="card"><${Skeleton} /></section>`;
-  const found = value.filter((row) => hasName(row, search.trim().toLowerCase()));
+  const isMade = (/** @type {Row} */ row) => Number(row["id"] === made?.["id"]);
+  const found = value.filter((row) => hasName(row, search.trim().toLowerCase())).sort((one, other) => isMade(other) - isMade(one));
   const rows = found.slice(0, MAX_LISTED).map((row) => ({ ...row, actions: row, whole: row, state: row, reach: row }));
   const cell = (/** @type {Row} */ row) => html`<${Actions} key=${row["id"]} row=${row} actions=${offered} onDone=${(/** @type {Action} */ { isDanger }) => onChanged(row, isDanger ? "deleted" : "changed")} />`;
   return html`
