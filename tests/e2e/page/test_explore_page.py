@@ -138,6 +138,27 @@ def test_first_event_of_a_website_turns_the_light_green_and_draws_the_overview(p
     assert new.problems() == []
 
 
+def test_event_that_comes_before_anything_is_heard_turns_the_light_green(page: Page) -> None:
+    new = Page(page.tab, page.service, page.service.website())
+    light = "document.querySelector('.light')"
+    new.open("vitals")
+    new.until(
+        "((real) => (window.fetch = (url, options) => `${url}`.includes('/v1/live')"
+        " ? new Promise((done) => { window.hear = () => done(real(url, options)) || true; })"
+        " : real(url, options)))(window.fetch) && true"
+    )
+    new.click("nav a", "Setup")
+    new.until("window.hear && true")
+    new.until(f"{light}.textContent.includes('Looking for events')")
+    new.settle()
+    event = {"name": "seen", "anonymousId": "v", "sessionId": "s"}
+    assert new.service.post(f"/track?website_id={new.website}", [event]).status_code == 200
+    new.until("window.hear()")
+
+    assert new.until(f"{light}.textContent.includes('1 event so far')")
+    assert new.until(f"{light}.className.includes('on')")
+
+
 def test_events_of_bots_alone_turn_no_light_green_and_are_named(page: Page) -> None:
     new = Page(page.tab, page.service, page.service.website())
     track = f"/track?website_id={new.website}"

@@ -83,13 +83,15 @@ function watch(id, { onArrived, onFaults, onError }) {
   const controller = new AbortController();
   let known = { count: 0, bots: 0, latest: "" };
   let timer = 0;
-  const count = async () => {
+  const count = async (isHeard = true) => {
     const { data } = await custom(id, BODY, controller.signal);
-    known = { count: data[0]?.["events"] ?? 0, bots: data[0]?.["bots"] ?? 0, latest: data[0]?.["latest"] ?? "" };
-    onArrived({ ...known, title: "" });
+    const { events = 0, bots = 0, latest = "" } = data[0] ?? {};
+    known = { count: Math.max(known.count, events), bots: Math.max(known.bots, bots), latest: latest || known.latest }; // heard meanwhile
+    if (isHeard || known.count) onArrived({ ...known, title: "" });
   };
+  const countUntilThere = () => count().then(() => known.count || poll(), fail);
   const poll = () => {
-    timer = window.setTimeout(() => count().then(() => known.count || poll(), fail), PAUSE_MS);
+    timer = window.setTimeout(countUntilThere, PAUSE_MS);
   };
   const fail = (/** @type {unknown} */ error) => controller.signal.aborted || onError(error);
   const onItem = (/** @type {import("../api/live.js").LiveItem} */ item) => {
@@ -105,8 +107,11 @@ function watch(id, { onArrived, onFaults, onError }) {
     known = { ...known, count: known.count + 1, latest: item.body.row.time };
     onArrived({ ...known, title: `${kindOf(shown) === "event" ? "" : kindOf(shown)} ${titleOf(shown)} ${item.body.row.path ?? ""}`.trim() });
   };
-  const close = openLive(id, onItem, (state) => state === "refused" && poll());
-  count().catch(fail);
+  const close = openLive(id, onItem, (state) => {
+    if (state === "refused") countUntilThere();
+    if (state === "open") count().catch(fail); // what came before is not heard
+  });
+  count(false).catch(fail);
   return () => {
     controller.abort();
     clearTimeout(timer);
