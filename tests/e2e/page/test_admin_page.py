@@ -214,7 +214,7 @@ def test_by_keys_alone_one_goes_on_where_a_button_was(page: Page) -> None:
     page.service.key("read:data")
     button = (
         "((all, text) => all.find((one) => one.textContent.trim() === text))"
-        "([...document.querySelectorAll('#content button')], %r)"
+        "([...document.querySelectorAll('#content button:enabled')], %r)"
     )
     focused = "document.activeElement.textContent.trim()"
 

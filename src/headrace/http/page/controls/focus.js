@@ -12,7 +12,8 @@ export function keepFocus() {
   });
   const observer = new MutationObserver(() => {
     const [last] = path;
-    if (!last || document.activeElement !== document.body || (last.isConnected && !last.matches(":disabled"))) return;
+    if (!last || (last.isConnected && !last.matches(":disabled"))) return;
+    if (document.activeElement !== document.body && document.activeElement !== last) return; // browsers take it from a disabled button later
     const near = path.find((one) => one !== last && one.isConnected && (one.id === "content" || nextIn(one)));
     const next = near && near.id !== "content" ? nextIn(near) : near;
     if (next instanceof HTMLElement) next.focus({ preventScroll: true });
