@@ -48,6 +48,7 @@ const released = new Promise((resolve) => addEventListener("release", resolve));
 window.fetch = (...all) => released.then(() => send(...all));
 arguments[0]();
 """
+LOADING = ("Loading", "Loaded")
 SAID = "window.said.length && said.at(-1) === 'Loaded' && said"
 
 
@@ -112,7 +113,7 @@ def test_a_failure_is_announced_once_however_often_it_is_tried_again(page: Page)
         page.until("!document.querySelector('.failure p')?.textContent.includes('again in 4 s')")
     page.tab.set_offline(is_offline=False)
 
-    said = [text for text in page.until(SAID) if text != "Loading"]  # on a slow machine
+    said = [text for text in page.until(SAID) if text != LOADING[0]]  # on a slow machine
     assert said == [
         (
             "The service does not answer. It may be restarting, or the network is down."
@@ -133,6 +134,20 @@ def test_parts_of_a_view_that_load_for_long_are_announced_once(page: Page) -> No
     page.tab.run("dispatchEvent(new Event('release')); arguments[0]()")
 
     assert page.until(SAID) == ["Loading", "Loaded"]
+
+
+def test_the_title_of_a_view_is_announced_when_it_is_opened(page: Page) -> None:
+    page.open("/")
+    page.settle()
+    page.until("document.getElementById('announcement').textContent !== 'Loading'")
+    page.tab.run(LISTEN)
+    for title in ("Retention", "Errors", "Overview"):
+        page.click("nav a", title)
+        page.until(f"said.includes('{title}')")
+        page.settle()
+
+    said = [text for text in page.until("said") if text not in LOADING]  # on a slow machine
+    assert said == ["Retention", "Errors", "Overview"]
 
 
 def test_a_sign_in_after_too_many_failures_says_when_it_may_be_tried_again(page: Page) -> None:

@@ -4,7 +4,7 @@ import { amend, firstKey, firstTimes, listen, now, page, session, viewUrl, websi
 import { ApiError, whenSignedOut } from "./api/client.js";
 import { fetchSession, rightsOf, whenChangedElsewhere } from "./api/session.js";
 import { forgetBreakdowns } from "./api/standard.js";
-import { beginLoading, endLoading, SLOW_MS } from "./controls/announce.js";
+import { announceView, beginLoading, endLoading, SLOW_MS } from "./controls/announce.js";
 import { handOverDrafts, keepDrafts } from "./controls/draft.js";
 import { keepFocus } from "./controls/focus.js";
 import { forget, refresh, useLoad } from "./controls/load.js";
@@ -79,6 +79,9 @@ function hasCode() {
 /** The website that is not public: a call without credentials was refused. */
 const refused = signal("");
 
+/** Whether no view was opened yet: browsers say the title of a page that they load. */
+let isFirst = true;
+
 function Signed() {
   const { view } = page.value;
   const entry = VIEWS[view];
@@ -88,6 +91,10 @@ function Signed() {
     settleZone();
   });
   const title = entry?.title ?? "Not found";
+  useEffect(() => {
+    if (!isFirst) announceView(title);
+    isFirst = false;
+  }, [title]);
   useEffect(() => {
     document.title = `${title} · ${website.value?.name ?? "Headrace"}`;
   });

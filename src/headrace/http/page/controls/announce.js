@@ -1,5 +1,5 @@
 /**
- * What is said to those who do not see the page: that it loads for longer, that it is done, or why not.
+ * What is said to those who do not see the page: which view is opened, that it loads for longer, that it is done, or why not.
  * It waits until they have heard the rest, and is said once, whatever number of parts it is about.
  */
 
@@ -23,6 +23,12 @@ export function announce(text) {
   if (!line || said === text) return;
   said = text;
   line.textContent = text;
+}
+
+/** A view is opened: that it has loaded is no news, unless it takes longer. @param {string} title */
+export function announceView(title) {
+  announce(title);
+  said = "";
 }
 
 /** A part begins to load. @param {boolean} isRetry of what was refused: that it is tried again is no news */
