@@ -19,7 +19,8 @@ from headrace.adapters.memory.log import MemoryLog
 from headrace.base.clock import FixedClock
 from headrace.base.errors import DurabilityUnknown, HeadraceError, LogUnavailable, OperatorError
 from headrace.base.metrics import Metrics
-from headrace.ports.event_log import LOG_START, EventLog, LogOffset, LogReader
+from headrace.ports.event_log import LOG_START, EventLog, LogOffset
+from testing.event_logs import payloads_of, read_payloads, reader_of
 
 pytestmark = pytest.mark.asyncio
 
@@ -92,27 +93,6 @@ def open_log(root: Path) -> OpenLog:
     return open_named
 
 
-def reader_of(root: Path) -> SegmentReader:
-    return SegmentReader(root, damaged=root.parent / "damaged")
-
-
-def read_all(
-    reader: LogReader, log: str = "worker-0", after: LogOffset = LOG_START, max_bytes: int = 4096
-) -> list[bytes]:
-    """Read from an offset to the durable end, chunk by chunk."""
-    until, payloads = reader.durable_offsets()[log], list[bytes]()
-    while after < until:
-        chunk = reader.read(log, after=after, until=until, max_bytes=max_bytes)
-        payloads += [record.payload for record in chunk.records]
-        after = chunk.end
-    return payloads
-
-
-def recorded(root: Path) -> list[bytes]:
-    with closing(reader_of(root)) as reader:
-        return read_all(reader)
-
-
 async def append_all(log: EventLog, *payloads: bytes) -> None:
     await asyncio.gather(*(log.append(payload) for payload in payloads))
 
@@ -128,7 +108,7 @@ class AnyLog:
 @pytest.fixture(params=["segments", "memory"])
 def any_log(request: pytest.FixtureRequest, open_log: OpenLog, root: Path) -> AnyLog:
     if request.param == "segments":
-        return AnyLog(open_log(), lambda: recorded(root))
+        return AnyLog(open_log(), lambda: payloads_of(root))
     memory = MemoryLog()
     return AnyLog(memory, lambda: memory.records)
 
@@ -196,7 +176,7 @@ async def test_logs_are_read_separately(open_log: OpenLog, root: Path) -> None:
     for number, log in enumerate(logs):
         await log.append(b"of %d" % number)
     with closing(reader_of(root)) as reader:
-        assert [read_all(reader, name) for name in reader.durable_offsets()] == [
+        assert [read_payloads(reader, name) for name in reader.durable_offsets()] == [
             [b"of 0"],
             [b"of 1"],
         ]
@@ -224,11 +204,11 @@ async def test_what_is_not_synced_yet_is_not_read(open_log: OpenLog, root: Path)
     file_ops.syncing.clear()
     waiting = asyncio.create_task(log.append(b"being synced"))
     await asyncio.to_thread(file_ops.syncing.wait, 30)
-    assert recorded(root) == [b"synced"]
+    assert payloads_of(root) == [b"synced"]
     assert not waiting.done()
     file_ops.may_sync.set()
     await waiting
-    assert recorded(root) == [b"synced", b"being synced"]
+    assert payloads_of(root) == [b"synced", b"being synced"]
     await log.close()
 
 
@@ -244,7 +224,7 @@ async def test_cancelling_an_append_keeps_its_record(open_log: OpenLog, root: Pa
     file_ops.may_sync.set()
     await later
     assert cancelled.cancelled()
-    assert recorded(root) == [b"cancelled", b"later"]
+    assert payloads_of(root) == [b"cancelled", b"later"]
     await log.close()
 
 
@@ -257,7 +237,7 @@ async def test_close_flushes_appended_records_and_is_idempotent(
     await log.close()
     await log.close()
     assert waiting.done()
-    assert recorded(root) == [b"last"]
+    assert payloads_of(root) == [b"last"]
 
 
 async def test_full_segments_are_followed_by_new_ones(open_log: OpenLog, root: Path) -> None:
@@ -265,7 +245,7 @@ async def test_full_segments_are_followed_by_new_ones(open_log: OpenLog, root: P
     payloads = [bytes([number]) * 90 for number in range(7)]
     for payload in payloads:
         await log.append(payload)
-    assert recorded(root) == payloads
+    assert payloads_of(root) == payloads
     assert len(list((root / "worker-0").glob("*.segment"))) == 7
     await log.close()
 
@@ -273,7 +253,7 @@ async def test_full_segments_are_followed_by_new_ones(open_log: OpenLog, root: P
 async def test_record_longer_than_a_segment_is_not_split(open_log: OpenLog, root: Path) -> None:
     log = open_log(segment_bytes=200)
     await append_all(log, b"a" * 150, b"b" * 100_000, b"c")
-    assert recorded(root) == [b"a" * 150, b"b" * 100_000, b"c"]
+    assert payloads_of(root) == [b"a" * 150, b"b" * 100_000, b"c"]
     await log.close()
 
 
@@ -282,7 +262,7 @@ async def test_reopened_log_continues_in_a_new_segment(open_log: OpenLog, root: 
         log = open_log()
         await log.append(payload)
         await log.close()
-    assert recorded(root) == [b"one", b"two", b"three"]
+    assert payloads_of(root) == [b"one", b"two", b"three"]
     with closing(reader_of(root)) as reader:
         assert reader.durable_offsets()["worker-0"].segment == 3
 
@@ -296,7 +276,7 @@ async def test_truncated_segments_are_deleted_and_the_rest_is_read(
     with closing(reader_of(root)) as reader:
         reader.truncate_before("worker-0", LogOffset(3, 50))
         reader.truncate_before("worker-0", LogOffset(3, 50))
-        assert read_all(reader) == [b"\x02" * 150, b"\x03" * 150]
+        assert read_payloads(reader) == [b"\x02" * 150, b"\x03" * 150]
     await log.close()
 
 
@@ -310,7 +290,7 @@ async def test_a_truncated_log_never_restarts_at_offset_zero(open_log: OpenLog, 
         reader.truncate_before("worker-0", loaded)
         log = open_log()
         await log.append(b"new")
-        assert read_all(reader, after=loaded) == [b"new"]
+        assert read_payloads(reader, after=loaded) == [b"new"]
     await log.close()
 
 
@@ -365,12 +345,12 @@ async def test_failed_group_commit_is_rejected_never_read_and_the_log_recovers(
             b"refused too" * 10,
             b"after" * 10,
         ]
-    assert recorded(root) == expected[:-1]
+    assert payloads_of(root) == expected[:-1]
     file_ops.broken = set()
     await log.append(b"after" * 10)
-    assert recorded(root) == expected
+    assert payloads_of(root) == expected
     await log.close()
-    assert recorded(root) == expected
+    assert payloads_of(root) == expected
 
 
 def records_after_crash(root: Path) -> list[bytes]:
@@ -379,7 +359,7 @@ def records_after_crash(root: Path) -> list[bytes]:
     Reads an unlocked copy of the log.
     """
     with TemporaryDirectory() as copied:
-        return recorded(Path(shutil.copytree(root, Path(copied, "log"))))
+        return payloads_of(Path(shutil.copytree(root, Path(copied, "log"))))
 
 
 @pytest.mark.parametrize("segment_bytes", [100, 10_000], ids=["new-segment", "same-segment"])
@@ -401,7 +381,7 @@ async def test_record_that_could_not_be_truncated_is_not_read_after_a_crash(
     log = open_log(segment_bytes=segment_bytes)
     await log.append(b"last")
     await log.close()
-    assert recorded(root) == [b"before" * 10, b"after" * 10, b"last"]
+    assert payloads_of(root) == [b"before" * 10, b"after" * 10, b"last"]
 
 
 @pytest.mark.parametrize("segment_bytes", [100, 10_000], ids=["new-segment", "same-segment"])
@@ -414,7 +394,7 @@ async def test_record_that_may_be_read_after_a_crash_has_unknown_durability(
     file_ops.broken = {"sync", "truncate"}
     with pytest.raises(DurabilityUnknown):
         await log.append(b"uncertain" * 10)
-    assert recorded(root) == [b"before" * 10]
+    assert payloads_of(root) == [b"before" * 10]
     for _ in range(3):  # not written: the log probes the disk without them
         with pytest.raises(LogUnavailable) as rejection:
             await log.append(b"refused" * 10)
@@ -456,9 +436,9 @@ async def test_failed_record_is_not_read_after_a_restart(open_log: OpenLog, root
     with pytest.raises(LogUnavailable, match="No space left on device"):
         await log.append(b"refused")
     await log.close()
-    assert recorded(root) == [b"kept"]
+    assert payloads_of(root) == [b"kept"]
     log = open_log()
-    assert recorded(root) == [b"kept"]
+    assert payloads_of(root) == [b"kept"]
     await log.close()
 
 
@@ -471,7 +451,7 @@ async def test_torn_tail_is_truncated_when_there_is_no_writer(
     segment = root / "worker-0" / f"{1:020}.segment"
     content_before = segment.read_bytes()
     segment.write_bytes(content_before + content_before[30:40])
-    assert recorded(root) == [b"one", b"two"]
+    assert payloads_of(root) == [b"one", b"two"]
     assert segment.read_bytes() == content_before
     assert not (root.parent / "damaged").exists()
 
@@ -483,8 +463,8 @@ async def test_discarded_tail_is_reported(open_log: OpenLog, root: Path) -> None
     segment = root / "worker-0" / f"{1:020}.segment"
     segment.write_bytes(segment.read_bytes() + b"half a record")
     with capture_logs() as lines:
-        assert recorded(root) == [b"one"]
-        assert recorded(root) == [b"one"]
+        assert payloads_of(root) == [b"one"]
+        assert payloads_of(root) == [b"one"]
     assert lines == [
         {"event": "log_tail_cut", "log_level": "warning", "log": "worker-0", "cut_bytes": 13}
     ]
@@ -497,7 +477,7 @@ async def test_complete_records_after_the_marker_are_recovered_after_a_power_cut
     await append_all(log, b"one", b"two")
     await log.close()
     (root / "worker-0" / "durable").unlink()
-    assert recorded(root) == [b"one", b"two"]
+    assert payloads_of(root) == [b"one", b"two"]
 
 
 async def test_corrupt_range_is_preserved_and_the_rest_is_read(
@@ -531,7 +511,7 @@ async def test_corrupt_range_that_cannot_be_preserved_durably_is_not_skipped(
     segment = root / "worker-0" / f"{1:020}.segment"
     segment.write_bytes(segment.read_bytes().replace(b"two", b"tvo"))
     file_ops = FailingDisk()
-    with closing(SegmentReader(root, damaged=root.parent / "damaged", file_ops=file_ops)) as reader:
+    with closing(reader_of(root, file_ops=file_ops)) as reader:
         end = reader.durable_offsets()["worker-0"]
         first = reader.read("worker-0", after=LOG_START, until=end, max_bytes=4096)
         file_ops.broken = {call}
@@ -554,7 +534,7 @@ async def test_corrupt_last_record_is_preserved_and_new_ones_are_read(
     segment.write_bytes(segment.read_bytes().replace(b"two", b"tvo"))
     log = open_log()
     await log.append(b"three")
-    assert recorded(root) == [b"one", b"three"]
+    assert payloads_of(root) == [b"one", b"three"]
     assert [path.stat().st_size for path in (root.parent / "damaged").iterdir()] == [15]
     await log.close()
 
@@ -568,7 +548,7 @@ async def test_text_that_looks_like_a_frame_is_not_read_after_corruption(
     await log.close()
     segment = root / "worker-0" / f"{1:020}.segment"
     segment.write_bytes(segment.read_bytes().replace(b"x", b"y", 1))
-    assert recorded(root) == [b"two"]
+    assert payloads_of(root) == [b"two"]
 
 
 async def test_torn_first_write_of_a_segment_is_truncated_once(
@@ -582,10 +562,10 @@ async def test_torn_first_write_of_a_segment_is_truncated_once(
     with closing(SegmentReader(root, damaged=root / "damaged", file_ops=file_ops)) as reader:
         assert reader.durable_offsets() == {"worker-0": LogOffset(2, 0)}
         file_ops.broken = {"truncate", "sync"}
-        assert read_all(reader) == [b"one"]
+        assert read_payloads(reader) == [b"one"]
     log = open_log()
     await log.append(b"two")
-    assert recorded(root) == [b"one", b"two"]
+    assert payloads_of(root) == [b"one", b"two"]
     await log.close()
 
 
@@ -603,7 +583,7 @@ async def test_log_is_not_ready_while_the_disk_fails_and_ready_after_recovery(
     assert await log.is_ready()
     await log.append(b"after")
     await log.close()
-    assert recorded(root) == [b"before", b"after"]
+    assert payloads_of(root) == [b"before", b"after"]
 
 
 @contextmanager
@@ -644,13 +624,13 @@ async def test_unreadable_log_stops_at_the_failure_and_others_continue(
                 clock.advance(1_000)
             assert reader.unreadable() == ["worker-0"]
             assert "headrace_logs_unreadable 1.0" in metrics.render().decode()
-            assert read_all(reader, "worker-1") == [b"first" * 15, b"second" * 15]
+            assert read_payloads(reader, "worker-1") == [b"first" * 15, b"second" * 15]
         assert reader.durable_offsets()["worker-0"] == first.end  # its retry is not due yet
         clock.advance(60_000)
         assert reader.durable_offsets() == content_before
         assert reader.unreadable() == []
         assert "headrace_logs_unreadable 0.0" in metrics.render().decode()
-        assert read_all(reader, after=first.end) == [b"second" * 15]
+        assert read_payloads(reader, after=first.end) == [b"second" * 15]
     assert [(line["event"], line.get("retry_in_s")) for line in lines] == [
         ("log_unreadable", 1.0),
         ("log_unreadable", 2.0),
@@ -696,7 +676,7 @@ async def test_log_is_not_read_by_an_old_marker_while_its_writer_recovers(
         file_ops.may_sync.set()
         log = await opening
         clock.advance(1_000)
-        assert read_all(reader) == [b"first" * 15, b"second" * 15, b"third" * 15]
+        assert read_payloads(reader) == [b"first" * 15, b"second" * 15, b"third" * 15]
         assert reader.unreadable() == []
         assert await reading == reader.durable_offsets()
     await log.close()
@@ -727,9 +707,9 @@ async def test_deleted_log_acknowledges_nothing_and_is_recreated(
         await log.append(b"after")
         await append_all(log, b"later")
         assert reader.durable_offsets()["worker-0"] > before
-        assert read_all(reader, after=before) == [b"after", b"later"]
+        assert read_payloads(reader, after=before) == [b"after", b"later"]
     await log.close()
-    assert recorded(root) == [b"after", b"later"]
+    assert payloads_of(root) == [b"after", b"later"]
 
 
 async def test_disk_that_accepts_only_a_header_is_not_reported_as_recovered(

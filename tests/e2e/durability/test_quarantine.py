@@ -1,6 +1,5 @@
 """Quarantined entries are listed, corrected and retried, with and without a running service."""
 
-import asyncio
 import json
 import subprocess
 from pathlib import Path
@@ -8,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from headrace.adapters.data_dir.lock import DataDirLocked, lock_data_dir
-from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.base.clock import SystemClock
-from headrace.base.metrics import Metrics
 from headrace.base.settings import load_settings
 from headrace.model.log_records import Event, EventRecord, Visitor, encode_record
 from headrace.wiring.commands.quarantine import locked_requeuer
+from testing.event_logs import append
 from testing.service import HEADRACE, Json, Service, bearer, clean_environment, wait_until
 from tests.e2e.conftest import ServiceMaker
 
@@ -21,20 +19,6 @@ pytestmark = pytest.mark.slow
 
 UNDECODABLE = "elsewhere-00000000000000000001-0000000030.json"
 RECEIVED_MS = 1_750_000_000_000
-
-
-def write_log(service: Service, *records: bytes) -> None:
-    """Append records to a log of the service, as a worker of another version may."""
-
-    async def write() -> None:
-        log = SegmentLog.open(
-            service.data / "log", "elsewhere", metrics=Metrics(), clock=SystemClock()
-        )
-        for record in records:
-            await log.append(record)
-        await log.close()
-
-    asyncio.run(write())
 
 
 def unstorable(website: str) -> bytes:
@@ -75,7 +59,7 @@ def test_quarantined_entries_are_listed_with_the_reason(dedicated_service: Servi
     website = service.website()
     assert listed(service) == []
 
-    write_log(service, b"no record", unstorable(website))
+    append(service.data / "log", b"no record", unstorable(website), name="elsewhere")
     found = wait_listed(service, 2)
 
     assert [(each["stream"], each["website"]) for each in found] == [
@@ -95,7 +79,7 @@ def test_corrected_entry_is_stored_once_while_the_service_runs(
 ) -> None:
     service = dedicated_service().start()
     website = service.website()
-    write_log(service, unstorable(website))
+    append(service.data / "log", unstorable(website), name="elsewhere")
     (entry,) = wait_listed(service, 1)
     correct(service, entry["id"])
     assert service.counts(website, "events", "event_name") == {"first": 1, "third": 1}
@@ -131,7 +115,7 @@ def test_an_entry_is_listed_shown_and_retried_over_http_as_by_command(
 ) -> None:
     service = dedicated_service().start()
     website, administrator = service.website(), bearer(service.key("manage:config"))
-    write_log(service, unstorable(website))
+    append(service.data / "log", unstorable(website), name="elsewhere")
     (entry,) = wait_listed(service, 1)
 
     def call(method: str, path: str) -> Json:
@@ -155,7 +139,7 @@ def test_an_entry_is_listed_shown_and_retried_over_http_as_by_command(
 def test_entries_are_retried_while_the_service_is_stopped(dedicated_service: ServiceMaker) -> None:
     service = dedicated_service().start()
     website = service.website()
-    write_log(service, b"no record", unstorable(website))
+    append(service.data / "log", b"no record", unstorable(website), name="elsewhere")
     found = wait_listed(service, 2)
     service.stop()
     correct(service, found[1]["id"])
@@ -177,7 +161,7 @@ def test_retry_after_a_crash_stores_nothing_twice(
 ) -> None:
     service = dedicated_service().start()
     website = service.website()
-    write_log(service, unstorable(website))
+    append(service.data / "log", unstorable(website), name="elsewhere")
     (entry,) = wait_listed(service, 1)
     correct(service, entry["id"])
     file = service.data / "quarantine" / entry["id"]

@@ -1,8 +1,6 @@
 """A crash at any step of loading neither loses nor duplicates an item."""
 
-import asyncio
 import json
-import os
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -14,9 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.adapters.event_log.file_ops import FileOps
-from headrace.adapters.event_log.segment_log import SegmentLog
-from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.memory.store import MemoryStore
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.adapters.sqlite.ledger import SqliteLedger
@@ -34,6 +29,7 @@ from headrace.model.log_records import (
     VitalRecord,
     encode_record,
 )
+from testing.event_logs import QuickDisk, append, reader_of
 from testing.examples import examples
 
 T = TypeVar("T")
@@ -118,16 +114,6 @@ ORDERS: Mapping[str, Callable[[], Executor]] = {
 }
 
 
-class QuickDisk(FileOps):
-    """Skips fsync: only the process ends here, not the machine, so the page cache is enough."""
-
-    def sync(self, file: int) -> None:
-        os.fstat(file)
-
-    def sync_directory(self, path: Path) -> None:
-        assert path.is_dir()
-
-
 class World:
     """The state that outlives a process: the logs, the ledger's file, the store, the quarantine."""
 
@@ -137,28 +123,15 @@ class World:
         self.store = MemoryStore(rejects=lambda row: "bad" in row.get("event_name", ""))
 
     def append(self, **logs: Sequence[bytes]) -> None:
-        asyncio.run(self._append(logs))
-
-    async def _append(self, logs: dict[str, Sequence[bytes]]) -> None:
         for name, payloads in logs.items():
-            log = SegmentLog.open(
-                self.folder / "log",
-                name,
-                metrics=METRICS,
-                clock=CLOCK,
-                segment_bytes=150,
-                file_ops=QuickDisk(),
+            append(
+                self.folder / "log", *payloads, name=name, segment_bytes=150, file_ops=QuickDisk()
             )
-            for payload in payloads:
-                await log.append(payload)
-            await log.close()
 
     def load(self, crash_at: int) -> None:
         """Run a process that loads everything; raises `CrashError` at a step."""
         steps = Steps(crash_at)
-        reader = SegmentReader(
-            self.folder / "log", damaged=self.folder / "damaged", file_ops=QuickDisk()
-        )
+        reader = reader_of(self.folder / "log", file_ops=QuickDisk())
         ledger = SqliteLedger.open(self.folder / "ledger.sqlite", run_ids=2)
         quarantine = FileQuarantine(self.folder / "quarantine")
         with closing(reader), closing(ledger), ORDERS[self.order]() as executor:

@@ -17,39 +17,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.adapters.event_log.file_ops import FileOps
 from headrace.adapters.event_log.segment_directory import LogDirectory
-from headrace.adapters.event_log.segment_log import SegmentLog
-from headrace.adapters.event_log.segment_reader import SegmentReader
-from headrace.base.clock import FixedClock
-from headrace.base.metrics import Metrics
-from headrace.ports.event_log import LOG_START, LoggedRecord, LogOffset
+from headrace.ports.event_log import LoggedRecord, LogOffset
+from testing.event_logs import WORKER, QuickDisk, open_log, records_of, segments_of
 from testing.examples import examples
-
-NAME = "worker-0"
-METRICS = Metrics()
-
-
-class QuickDisk(FileOps):
-    """Skips fsync: the tests write the state after a power cut themselves."""
-
-    def sync(self, file: int) -> None:
-        os.fstat(file)
-
-    def sync_directory(self, path: Path) -> None:
-        assert path.is_dir()
 
 
 def append_groups(root: Path, groups: Sequence[Sequence[bytes]], segment_bytes: int) -> None:
     async def append() -> None:
-        log = SegmentLog.open(
-            root,
-            NAME,
-            metrics=METRICS,
-            clock=FixedClock(0),
-            segment_bytes=segment_bytes,
-            file_ops=QuickDisk(),
-        )
+        log = open_log(root, segment_bytes=segment_bytes, file_ops=QuickDisk())
         for group in groups:
             await asyncio.gather(*(log.append(payload) for payload in group))
         await log.close()
@@ -58,20 +34,7 @@ def append_groups(root: Path, groups: Sequence[Sequence[bytes]], segment_bytes: 
 
 
 def read_all(root: Path) -> list[LoggedRecord]:
-    records: list[LoggedRecord] = []
-    damaged = root.parent / "damaged"
-    with closing(SegmentReader(root, damaged=damaged, file_ops=QuickDisk())) as reader:
-        after, until = LOG_START, reader.durable_offsets()[NAME]
-        while after < until:
-            chunk = reader.read(NAME, after=after, until=until, max_bytes=200)
-            records += chunk.records
-            assert chunk.end > after
-            after = chunk.end
-    return records
-
-
-def segments(root: Path) -> list[Path]:
-    return sorted((root / NAME).glob("*.segment"))
+    return records_of(root, max_bytes=200, file_ops=QuickDisk())
 
 
 @contextmanager
@@ -92,9 +55,9 @@ few = settings(max_examples=examples(60))
 def age_mark(root: Path, mark: str) -> None:
     """Leave the marker as a power cut might: unchanged, missing, or at the start of the log."""
     if mark == "lost":
-        (root / NAME / "durable").unlink()
+        (root / WORKER / "durable").unlink()
     if mark == "old":
-        with closing(LogDirectory(root / NAME, file_ops=QuickDisk())) as directory:
+        with closing(LogDirectory(root / WORKER, file_ops=QuickDisk())) as directory:
             directory.publish(LogOffset(1, 30))
 
 
@@ -115,7 +78,7 @@ def test_truncation_at_any_byte_keeps_all_records_before_it(
 ) -> None:
     with written(groups, segment_bytes) as root:
         before = read_all(root)
-        last = segments(root)[-1]
+        last = segments_of(root)[-1]
         size = data.draw(st.integers(0, last.stat().st_size))
         os.truncate(last, size)
         age_mark(root, mark)
@@ -133,7 +96,7 @@ def test_any_torn_tail_is_truncated(
 ) -> None:
     with written(groups, segment_bytes) as root:
         before = [record.payload for record in read_all(root)]
-        with segments(root)[-1].open("ab") as segment:
+        with segments_of(root)[-1].open("ab") as segment:
             segment.write(tail + bytes(zeros))
         age_mark(root, mark)
         append_groups(root, [[b"new"]], segment_bytes)
@@ -147,7 +110,7 @@ def test_flipped_byte_at_any_offset_loses_at_most_its_record(
 ) -> None:
     with written(groups, segment_bytes) as root:
         before = read_all(root)
-        segment = data.draw(st.sampled_from(segments(root)))
+        segment = data.draw(st.sampled_from(segments_of(root)))
         content = bytearray(segment.read_bytes())
         offset = data.draw(st.integers(0, len(content) - 1))
         content[offset] ^= flip

@@ -16,10 +16,8 @@ from headrace import __version__
 from headrace.adapters.backup.archive import BackupManifest, read_archive, write_archive
 from headrace.adapters.backup.snapshots import Snapshot, walk_entries
 from headrace.adapters.data_dir.format import ensure_format_marker, newest_format
-from headrace.adapters.event_log.segment_log import SegmentLog
-from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError
-from headrace.base.metrics import Metrics
+from testing.event_logs import append
 
 MADE = "2026-11-23T10:00:00.000Z"
 NOT_DURABLE = b"an append that nobody was told of"
@@ -54,16 +52,12 @@ def snapshot_of(root: Path, unreadable: tuple[str, ...] = ()) -> Snapshot:
 
 
 @pytest.fixture
-async def data(tmp_path: Path) -> Path:
+def data(tmp_path: Path) -> Path:
     """A directory with a log that is written on, a link, an empty directory and an empty file."""
     root = tmp_path / "data"
     root.mkdir()
     ensure_format_marker(root)
-    log = SegmentLog.open(
-        root / "log", "worker-0", metrics=Metrics(), clock=SystemClock(), segment_bytes=1 << 20
-    )
-    await log.append(b"acknowledged")
-    await log.close()
+    append(root / "log", b"acknowledged", segment_bytes=1 << 20)
     (root / "store" / "data").mkdir(parents=True)
     (root / "store" / "data" / "rows.bin").write_bytes(os.urandom(5000))
     (root / "store" / "link").symlink_to("data")

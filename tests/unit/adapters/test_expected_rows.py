@@ -7,10 +7,6 @@ from zlib import crc32
 import pytest
 
 from headrace.adapters.backup.expected_rows import expected_rows
-from headrace.adapters.event_log.segment_log import SegmentLog
-from headrace.adapters.event_log.segment_reader import SegmentReader
-from headrace.base.clock import SystemClock
-from headrace.base.metrics import Metrics
 from headrace.model.data_retention import Cutoffs
 from headrace.model.log_records import (
     UNKNOWN_VISITOR,
@@ -24,7 +20,8 @@ from headrace.model.log_records import (
     VitalRecord,
     encode_record,
 )
-from headrace.ports.event_log import LOG_START, LoggedRecord, LogOffset
+from headrace.ports.event_log import LoggedRecord, LogOffset
+from testing.event_logs import append, records_of
 
 NOON = 1_768_478_400_000
 IDENTITY = "0f" * 16
@@ -34,22 +31,10 @@ def events(*names: str, website: str = "shop", time_ms: int = NOON) -> list[Even
     return [Event(website, time_ms, name) for name in names]
 
 
-async def logged(root: Path, payloads: Sequence[bytes]) -> list[LoggedRecord]:
+def logged(root: Path, payloads: Sequence[bytes]) -> list[LoggedRecord]:
     """Append records to the log of a worker and return them with their offsets."""
-    log = SegmentLog.open(
-        root, "worker-3", metrics=Metrics(), clock=SystemClock(), segment_bytes=400
-    )
-    for payload in payloads:
-        await log.append(payload)
-    await log.close()
-    reader = SegmentReader(root, damaged=root / "damaged")
-    end, offset, records = reader.durable_offsets()["worker-3"], LOG_START, list[LoggedRecord]()
-    while offset < end:
-        chunk = reader.read("worker-3", after=offset, until=end, max_bytes=1 << 20)
-        records += chunk.records
-        offset = chunk.end
-    reader.close()
-    return [LoggedRecord(bytes(each.payload), each.start, each.end) for each in records]
+    append(root, *payloads, name="worker-3", segment_bytes=400)
+    return records_of(root, "worker-3")
 
 
 def row_id(record: LoggedRecord, index: int) -> bytes:
@@ -71,7 +56,7 @@ def found(
     return {each.table: each.ids for each in rows}
 
 
-async def test_every_item_of_a_loaded_record_is_expected_in_its_table(tmp_path: Path) -> None:
+def test_every_item_of_a_loaded_record_is_expected_in_its_table(tmp_path: Path) -> None:
     payloads = [
         encode_record(EventRecord(NOON, UNKNOWN_VISITOR, events("a", "b", "c"))),
         encode_record(VitalRecord(NOON, UNKNOWN_VISITOR, [Vital("shop", NOON, "LCP", 1.0, "/")])),
@@ -81,7 +66,7 @@ async def test_every_item_of_a_loaded_record_is_expected_in_its_table(tmp_path: 
         encode_record(EventRecord(NOON, UNKNOWN_VISITOR, events("d"))),
         encode_record(EventRecord(NOON, UNKNOWN_VISITOR, events("not loaded yet"))),
     ]
-    records = await logged(tmp_path, payloads)
+    records = logged(tmp_path, payloads)
     assert records[-1].start.segment > records[0].start.segment
     assert found(tmp_path, records[-2].end) == {
         "events": {
@@ -139,15 +124,15 @@ async def test_every_item_of_a_loaded_record_is_expected_in_its_table(tmp_path: 
         ),
     ],
 )
-async def test_items_that_need_not_be_stored_under_their_offset_are_not_expected(
+def test_items_that_need_not_be_stored_under_their_offset_are_not_expected(
     tmp_path: Path, record: EventRecord, expected: Sequence[int]
 ) -> None:
-    (logged_record,) = await logged(tmp_path, [encode_record(record)])
+    (logged_record,) = logged(tmp_path, [encode_record(record)])
     ids = found(tmp_path, logged_record.end, {"shop": Cutoffs(events=NOON)})
     assert ids.get("events", frozenset()) == {row_id(logged_record, index) for index in expected}
 
 
-async def test_record_that_cannot_be_decoded_was_quarantined(tmp_path: Path) -> None:
+def test_record_that_cannot_be_decoded_was_quarantined(tmp_path: Path) -> None:
     good = encode_record(EventRecord(NOON, UNKNOWN_VISITOR, events("a")))
-    records = await logged(tmp_path, [b"\xc1 no record", good])
+    records = logged(tmp_path, [b"\xc1 no record", good])
     assert found(tmp_path, records[-1].end) == {"events": {row_id(records[1], 0)}}

@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,7 @@ import pytest
 from chaos.powercut.file_systems import FILE_SYSTEMS
 from headrace.adapters.event_log import segment_files
 from headrace.adapters.event_log.file_ops import FileOps
-from headrace.adapters.event_log.segment_log import SegmentLog
-from headrace.adapters.event_log.segment_reader import SegmentReader
-from headrace.base.clock import FixedClock
-from headrace.base.metrics import Metrics
-from headrace.ports.event_log import LOG_START, LogOffset
+from testing.event_logs import open_log, payloads_of
 from tests.e2e.durability.disks.images import mounted
 
 BLOCK = 4096
@@ -60,14 +55,7 @@ def write_images(image: Path, directory: Path, file_ops: FileOps) -> tuple[Path,
     """Append records between other files; return the image before and after one more append."""
 
     async def write(mountpoint: Path) -> tuple[Path, Path]:
-        log = SegmentLog.open(
-            mountpoint / "log",
-            "worker-0",
-            metrics=Metrics(),
-            clock=FixedClock(0),
-            segment_bytes=SEGMENT_BYTES,
-            file_ops=file_ops,
-        )
+        log = open_log(mountpoint / "log", segment_bytes=SEGMENT_BYTES, file_ops=file_ops)
         for number, record in enumerate(RECORDS):
             await log.append(record)
             if number < FRAGMENTS:
@@ -107,18 +95,7 @@ def records_after_cut(before: Path, after: Path, late: int, directory: Path) -> 
     FILE_SYSTEM.check_device(str(image))
     with mounted(FILE_SYSTEM, image, directory) as mountpoint:
         (mountpoint / "log" / "worker-0" / "durable").unlink(missing_ok=True)
-        return recorded(mountpoint / "log")
-
-
-def recorded(root: Path) -> list[bytes]:
-    with closing(SegmentReader(root, damaged=root.with_name("damaged"))) as reader:
-        after, payloads = LOG_START, list[bytes]()
-        until = reader.durable_offsets().get("worker-0", LogOffset(0, 0))
-        while after < until:
-            chunk = reader.read("worker-0", after=after, until=until, max_bytes=SEGMENT_BYTES)
-            payloads += [record.payload for record in chunk.records]
-            after = chunk.end
-        return payloads
+        return payloads_of(mountpoint / "log")
 
 
 def lost_records(tmp_path: Path, file_ops: FileOps) -> dict[int, list[int]]:

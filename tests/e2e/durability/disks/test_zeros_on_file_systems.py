@@ -6,10 +6,7 @@ from pathlib import Path
 import pytest
 
 from chaos.powercut.file_systems import FILE_SYSTEMS, FileSystem
-from headrace.adapters.event_log.segment_format import segment_name
-from headrace.adapters.event_log.segment_log import SegmentLog
-from headrace.base.clock import FixedClock
-from headrace.base.metrics import Metrics
+from testing.event_logs import open_log, segments_of
 from tests.e2e.durability.disks.images import mounted
 
 IMAGE_BYTES = 512 * 1024 * 1024
@@ -19,15 +16,9 @@ RECORD = b"record"
 
 async def zeros_after_an_append(root: Path) -> int:
     """Return how many zeros a segment has after its only record."""
-    log = SegmentLog.open(
-        root,
-        "worker-0",
-        metrics=Metrics(),
-        clock=FixedClock(0),
-        segment_bytes=SEGMENT_BYTES,
-    )
+    log = open_log(root, segment_bytes=SEGMENT_BYTES)
     await log.append(RECORD)
-    segment = root / "worker-0" / segment_name(1)
+    (segment,) = segments_of(root)
     content = segment.read_bytes()
     await log.close()
     assert segment.read_bytes() == content.rstrip(b"\0")

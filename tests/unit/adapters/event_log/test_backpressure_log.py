@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -14,12 +13,10 @@ from headrace.adapters.event_log.backpressure_log import (
     Thresholds,
     read_disk_usage,
 )
-from headrace.adapters.event_log.segment_log import SegmentLog
-from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.memory.log import MemoryLog
-from headrace.base.clock import FixedClock
 from headrace.base.errors import LogUnavailable
 from headrace.base.metrics import Metrics
+from testing.event_logs import open_log, reader_of
 
 GOOD = DiskUsage(free_bytes=1000, backlog_bytes=50)
 LIMITS = Thresholds(min_free_bytes=1000, max_backlog_bytes=50)
@@ -139,27 +136,19 @@ async def test_failing_log_without_backpressure_is_not_ready() -> None:
     await log.close()
 
 
-OpenLog = Callable[[str], SegmentLog]
-
-
 async def test_backlog_is_the_durable_unloaded_size(tmp_path: Path) -> None:
     root = tmp_path / "log"
 
     def backlog() -> int:
         return read_disk_usage(tmp_path, root).backlog_bytes
 
-    def open_log(name: str) -> SegmentLog:
-        return SegmentLog.open(
-            root, name, metrics=Metrics(), clock=FixedClock(0), segment_bytes=1500
-        )
-
     before = backlog()
-    logs = [open_log("worker-0"), open_log("worker-1")]
+    logs = [open_log(root, name, segment_bytes=1500) for name in ("worker-0", "worker-1")]
     for log in logs:
         for _ in range(3):
             await log.append(b"x" * 1000)  # a segment is too small for two
     full = backlog()
-    with closing(SegmentReader(root, damaged=tmp_path / "damaged")) as reader:
+    with closing(reader_of(root)) as reader:
         ends = reader.durable_offsets()
         reader.truncate_before("worker-0", ends["worker-0"])
         half = backlog()

@@ -13,23 +13,11 @@ from types import SimpleNamespace
 import pytest
 
 from headrace.adapters.event_log import reserved_space
-from headrace.adapters.event_log.file_ops import FileOps
 from headrace.adapters.event_log.segment_format import FRAME_SIZE, HEADER_SIZE
-from headrace.adapters.event_log.segment_log import SegmentLog
-from headrace.adapters.event_log.segment_reader import SegmentReader
-from headrace.base.clock import FixedClock
-from headrace.base.metrics import Metrics
-from headrace.ports.event_log import LOG_START
+from testing.event_logs import KilledWriter, append, open_log, payloads_of, segments_of
 
 SEGMENT_BYTES = 8 * 1024 * 1024
 RECORD = b"record" * 100
-
-
-class KilledWriter(FileOps):
-    """Leaves its files as they are after SIGKILL."""
-
-    def free_after(self, file: int, end: int) -> None:
-        assert os.fstat(file).st_size >= end
 
 
 @pytest.fixture
@@ -44,34 +32,6 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "log"
 
 
-def append(root: Path, *records: bytes, file_ops: FileOps | None = None) -> None:
-    """Append to a log and close it."""
-
-    async def append_and_close() -> None:
-        log = opened(root, file_ops)
-        for record in records:
-            await log.append(record)
-        await log.close()
-
-    asyncio.run(append_and_close())
-
-
-def opened(root: Path, file_ops: FileOps | None = None) -> SegmentLog:
-    return SegmentLog.open(
-        root,
-        "worker-0",
-        metrics=Metrics(),
-        clock=FixedClock(0),
-        segment_bytes=SEGMENT_BYTES,
-        lock_timeout_s=0,
-        file_ops=file_ops,
-    )
-
-
-def segments(root: Path) -> list[Path]:
-    return sorted((root / "worker-0").glob("*.segment"))
-
-
 def unused(segment: Path) -> int:
     """Return how many bytes a file has on the disk beyond its last block."""
     status = segment.stat()
@@ -79,21 +39,11 @@ def unused(segment: Path) -> int:
     return status.st_blocks * 512 - blocks * status.st_blksize
 
 
-def recorded(root: Path) -> list[bytes]:
-    reader = SegmentReader(root, damaged=root.with_name("damaged"))
-    try:
-        until = reader.durable_offsets()["worker-0"]
-        chunk = reader.read("worker-0", after=LOG_START, until=until, max_bytes=SEGMENT_BYTES)
-        return [record.payload for record in chunk.records]
-    finally:
-        reader.close()
-
-
 def in_use(root: Path, check: Callable[[], None]) -> None:
     """Append a record, and check the log while it is open."""
 
     async def append_and_check() -> None:
-        log = opened(root)
+        log = open_log(root, segment_bytes=SEGMENT_BYTES)
         await log.append(RECORD)
         check()
         await log.close()
@@ -103,47 +53,47 @@ def in_use(root: Path, check: Callable[[], None]) -> None:
 
 def test_space_of_a_whole_segment_is_reserved_and_its_size_stays(root: Path) -> None:
     def check() -> None:
-        (segment,) = segments(root)
+        (segment,) = segments_of(root)
         assert segment.stat().st_size < SEGMENT_BYTES // 4
         assert segment.stat().st_blocks * 512 == SEGMENT_BYTES
 
     in_use(root, check)
-    assert recorded(root) == [RECORD]
+    assert payloads_of(root) == [RECORD]
 
 
 def test_reserved_space_is_freed_when_the_log_is_closed(root: Path) -> None:
-    append(root, RECORD)
-    (segment,) = segments(root)
+    append(root, RECORD, segment_bytes=SEGMENT_BYTES)
+    (segment,) = segments_of(root)
     assert unused(segment) == 0
-    assert recorded(root) == [RECORD]
+    assert payloads_of(root) == [RECORD]
 
 
 def test_reserved_space_is_freed_when_a_segment_is_full(root: Path) -> None:
     half = b"x" * (SEGMENT_BYTES // 2)
-    append(root, half, half, half)
-    assert [unused(segment) for segment in segments(root)] == [0, 0, 0]
+    append(root, half, half, half, segment_bytes=SEGMENT_BYTES)
+    assert [unused(segment) for segment in segments_of(root)] == [0, 0, 0]
 
 
 def test_reserved_space_of_a_killed_writer_is_freed_by_the_next_one(root: Path) -> None:
-    append(root, RECORD, file_ops=KilledWriter())
-    (segment,) = segments(root)
+    append(root, RECORD, file_ops=KilledWriter(), segment_bytes=SEGMENT_BYTES)
+    (segment,) = segments_of(root)
     assert unused(segment) > SEGMENT_BYTES // 2
-    append(root)
+    append(root, segment_bytes=SEGMENT_BYTES)
     assert unused(segment) == 0
-    assert recorded(root) == [RECORD]
+    assert payloads_of(root) == [RECORD]
 
 
 def test_reserved_space_of_a_log_without_a_writer_is_freed_by_its_reader(root: Path) -> None:
-    append(root, RECORD, file_ops=KilledWriter())
-    assert recorded(root) == [RECORD]
-    (segment,) = segments(root)
+    append(root, RECORD, file_ops=KilledWriter(), segment_bytes=SEGMENT_BYTES)
+    assert payloads_of(root) == [RECORD]
+    (segment,) = segments_of(root)
     assert unused(segment) == 0
 
 
 def test_record_longer_than_the_reserved_space_is_whole(root: Path) -> None:
     long = b"y" * (2 * SEGMENT_BYTES)
-    append(root, long)
-    assert recorded(root) == [long]
+    append(root, long, segment_bytes=SEGMENT_BYTES)
+    assert payloads_of(root) == [long]
 
 
 def test_nothing_is_reserved_where_little_is_free(
@@ -166,11 +116,11 @@ def test_disk_that_cannot_reserve_is_written_all_the_same(
 
     monkeypatch.setattr(reserved_space, "_allocate", refuse)
     in_use(root, lambda: check_unreserved(root))
-    assert recorded(root) == [RECORD]
+    assert payloads_of(root) == [RECORD]
 
 
 def check_unreserved(root: Path) -> None:
-    (segment,) = segments(root)
+    (segment,) = segments_of(root)
     assert unused(segment) == 0
 
 
@@ -185,8 +135,8 @@ def test_segment_ends_with_what_is_reserved_in_few_pieces(
 
     monkeypatch.setattr(reserved_space, "_number_of_extents", count)
     quarter = b"z" * (SEGMENT_BYTES // 4 - 50)
-    append(root, quarter, b"next", b"last")
-    assert [segment.stat().st_size for segment in segments(root)] == [
+    append(root, quarter, b"next", b"last", segment_bytes=SEGMENT_BYTES)
+    assert [segment.stat().st_size for segment in segments_of(root)] == [
         HEADER_SIZE + FRAME_SIZE + len(quarter),
         HEADER_SIZE + 2 * (FRAME_SIZE + 4),
     ]

@@ -1,6 +1,6 @@
 """Records of a log are overwritten in place while it is written."""
 
-from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,12 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.adapters.event_log.segment_log import SegmentLog
-from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.event_log.segment_rewriter import SegmentRewriter
-from headrace.base.clock import SystemClock
 from headrace.base.errors import StoreUnavailable
-from headrace.base.metrics import Metrics
-from headrace.ports.event_log import LOG_START, LogOffset
+from headrace.ports.event_log import LogOffset
+from testing.event_logs import WORKER, append, open_log, payloads_of, reader_of
 
 SECRET = b"secret"
 
@@ -22,25 +20,17 @@ def blank(payload: bytes) -> bytes | None:
     return payload.replace(SECRET, b"......") if SECRET in payload else None
 
 
-async def append(root: Path, records: Sequence[bytes], segment_bytes: int = 1 << 20) -> SegmentLog:
-    log = SegmentLog.open(
-        root, "worker-0", metrics=Metrics(), clock=SystemClock(), segment_bytes=segment_bytes
-    )
+async def opened_with(root: Path, *records: bytes) -> SegmentLog:
+    """Return a log that is still open."""
+    log = open_log(root, segment_bytes=60)
     for record in records:
         await log.append(record)
     return log
 
 
-def read(root: Path) -> tuple[list[bytes], LogOffset]:
-    reader = SegmentReader(root, damaged=root / "damaged")
-    end = reader.durable_offsets()["worker-0"]
-    offset, records = LOG_START, list[bytes]()
-    while offset < end:
-        chunk = reader.read("worker-0", after=offset, until=end, max_bytes=64)
-        records += [record.payload for record in chunk.records]
-        offset = chunk.end
-    reader.close()
-    return records, end
+def end_of(root: Path) -> LogOffset:
+    with closing(reader_of(root)) as reader:
+        return reader.durable_offsets()[WORKER]
 
 
 def all_bytes(root: Path) -> bytes:
@@ -55,54 +45,51 @@ def only_segment(root: Path) -> Path:
 async def test_records_before_the_end_are_overwritten_in_all_segments_while_the_log_is_open(
     tmp_path: Path,
 ) -> None:
-    log = await append(tmp_path, [b"a secret", b"b", b"c secret"], segment_bytes=60)
-    _, end = read(tmp_path)
+    root = tmp_path / "log"
+    log = await opened_with(root, b"a secret", b"b", b"c secret")
+    end = end_of(root)
     await log.append(b"later secret")
-    assert SegmentRewriter(tmp_path).rewrite({"worker-0": end}, blank) == 2
+    assert SegmentRewriter(root).rewrite({WORKER: end}, blank) == 2
     await log.append(b"d")
     await log.close()
-    records, _ = read(tmp_path)
-    assert records == [b"a ......", b"b", b"c ......", b"later secret", b"d"]
-    assert SegmentRewriter(tmp_path).rewrite({"worker-0": end}, blank) == 0
+    assert payloads_of(root) == [b"a ......", b"b", b"c ......", b"later secret", b"d"]
+    assert SegmentRewriter(root).rewrite({WORKER: end}, blank) == 0
 
 
-async def test_damaged_bytes_are_overwritten_too(tmp_path: Path) -> None:
-    log = await append(tmp_path, [b"first", b"x secret x", b"last"])
-    await log.close()
-    segment = only_segment(tmp_path)
+def test_damaged_bytes_are_overwritten_too(tmp_path: Path) -> None:
+    root = tmp_path / "log"
+    append(root, b"first", b"x secret x", b"last")
+    segment = only_segment(root)
     content = bytearray(segment.read_bytes())
     content[content.index(b"x secret")] ^= 1
     segment.write_bytes(content)
-    _, end = read(tmp_path)
-    assert SegmentRewriter(tmp_path).rewrite({"worker-0": end}, blank) == 1
-    assert SECRET not in all_bytes(tmp_path)
-    assert read(tmp_path)[0] == [b"first", b"last"]
+    assert SegmentRewriter(root).rewrite({WORKER: end_of(root)}, blank) == 1
+    assert SECRET not in all_bytes(root)
+    assert payloads_of(root) == [b"first", b"last"]
 
 
-async def test_a_log_that_is_gone_has_nothing_to_overwrite(tmp_path: Path) -> None:
+def test_a_log_that_is_gone_has_nothing_to_overwrite(tmp_path: Path) -> None:
     assert SegmentRewriter(tmp_path).rewrite({"worker-9": LogOffset(1, 100)}, blank) == 0
 
 
-async def test_a_segment_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    log = await append(tmp_path, [b"a secret"])
-    await log.close()
-    _, end = read(tmp_path)
-    segment = only_segment(tmp_path)
+def test_a_segment_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    root = tmp_path / "log"
+    append(root, b"a secret")
+    end = end_of(root)
+    segment = only_segment(root)
     segment.unlink()
     segment.mkdir()
     with pytest.raises(StoreUnavailable, match="cannot overwrite the log"):
-        SegmentRewriter(tmp_path).rewrite({"worker-0": end}, blank)
+        SegmentRewriter(root).rewrite({WORKER: end}, blank)
 
 
 @given(records=st.lists(st.sampled_from([b"", b"x", SECRET, b"y" * 300, b"-" + SECRET])))
-async def test_offsets_and_other_records_stay(
+def test_offsets_and_other_records_stay(
     records: list[bytes], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    root = tmp_path_factory.mktemp("log")
-    log = await append(root, [*records, b"end"], segment_bytes=200)
-    await log.close()
-    _, end = read(root)
-    SegmentRewriter(root).rewrite({"worker-0": end}, blank)
-    after, same_end = read(root)
-    assert same_end == end
-    assert after == [blank(record) or record for record in [*records, b"end"]]
+    root = tmp_path_factory.mktemp("log") / "log"
+    append(root, *records, b"end", segment_bytes=200)
+    end = end_of(root)
+    SegmentRewriter(root).rewrite({WORKER: end}, blank)
+    assert end_of(root) == end
+    assert payloads_of(root) == [blank(record) or record for record in [*records, b"end"]]

@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,24 +12,13 @@ from structlog.testing import capture_logs
 from headrace.adapters.event_log import zeroed_space
 from headrace.adapters.event_log.file_ops import FileOps
 from headrace.adapters.event_log.segment_format import FRAME_SIZE, HEADER_SIZE
-from headrace.adapters.event_log.segment_log import SegmentLog
-from headrace.adapters.event_log.segment_reader import SegmentReader
-from headrace.base.clock import FixedClock
 from headrace.base.errors import LogUnavailable
-from headrace.base.metrics import Metrics
-from headrace.ports.event_log import LOG_START
+from testing.event_logs import KilledWriter, append, open_log, payloads_of, segments_of
 
 SEGMENT_BYTES = 4 * 1024 * 1024
 ZEROED_BYTES = 256 * 1024
 RECORD = b"record" * 100
 LARGE = b"large" * 40_000
-
-
-class KilledWriter(FileOps):
-    """Leaves its files as they are after SIGKILL."""
-
-    def free_after(self, file: int, end: int) -> None:
-        assert os.fstat(file).st_size >= end
 
 
 class FullDisk(FileOps):
@@ -57,59 +45,21 @@ def _file_system_with_fixed_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     set_fixed_blocks(monkeypatch, has=True)
 
 
-def opened(
-    root: Path, *, segment_bytes: int = SEGMENT_BYTES, file_ops: FileOps | None = None
-) -> SegmentLog:
-    return SegmentLog.open(
-        root,
-        "worker-0",
-        metrics=Metrics(),
-        clock=FixedClock(0),
-        segment_bytes=segment_bytes,
-        lock_timeout_s=0,
-        file_ops=file_ops,
-    )
-
-
-def segments(root: Path) -> list[Path]:
-    return sorted((root / "worker-0").glob("*.segment"))
-
-
 def sizes_after(
     root: Path, records: Sequence[bytes], *, segment_bytes: int = SEGMENT_BYTES
 ) -> list[int]:
     """Return the size of the last segment after each record, and after the log is closed."""
 
-    async def append() -> list[int]:
-        log = opened(root, segment_bytes=segment_bytes)
+    async def append_each() -> list[int]:
+        log = open_log(root, segment_bytes=segment_bytes)
         sizes = list[int]()
         for record in records:
             await log.append(record)
-            sizes.append(segments(root)[-1].stat().st_size)
+            sizes.append(segments_of(root)[-1].stat().st_size)
         await log.close()
-        return [*sizes, segments(root)[-1].stat().st_size]
+        return [*sizes, segments_of(root)[-1].stat().st_size]
 
-    return asyncio.run(append())
-
-
-def append(root: Path, *records: bytes, file_ops: FileOps | None = None) -> None:
-    async def append_and_close() -> None:
-        log = opened(root, file_ops=file_ops)
-        for record in records:
-            await log.append(record)
-        await log.close()
-
-    asyncio.run(append_and_close())
-
-
-def recorded(root: Path) -> list[bytes]:
-    with closing(SegmentReader(root, damaged=root.with_name("damaged"))) as reader:
-        after, until, payloads = LOG_START, reader.durable_offsets()["worker-0"], list[bytes]()
-        while after < until:
-            chunk = reader.read("worker-0", after=after, until=until, max_bytes=SEGMENT_BYTES)
-            payloads += [record.payload for record in chunk.records]
-            after = chunk.end
-        return payloads
+    return asyncio.run(append_each())
 
 
 def end_after(*records: bytes) -> int:
@@ -119,12 +69,12 @@ def end_after(*records: bytes) -> int:
 def test_records_overwrite_zeros_and_the_size_of_the_file_stays(tmp_path: Path) -> None:
     ahead = end_after(RECORD) + ZEROED_BYTES
     assert sizes_after(tmp_path, [RECORD] * 3) == [ahead, ahead, ahead, end_after(*[RECORD] * 3)]
-    assert recorded(tmp_path) == [RECORD] * 3
+    assert payloads_of(tmp_path) == [RECORD] * 3
 
 
 def test_what_follows_the_last_record_is_zeros(tmp_path: Path) -> None:
     append(tmp_path, RECORD, RECORD, file_ops=KilledWriter())
-    (segment,) = segments(tmp_path)
+    (segment,) = segments_of(tmp_path)
     end = end_after(RECORD, RECORD)
     assert segment.read_bytes()[end:] == bytes(ZEROED_BYTES - FRAME_SIZE - len(RECORD))
 
@@ -137,7 +87,7 @@ def test_zeros_are_written_again_when_records_have_reached_their_end(tmp_path: P
         end_after(*records) + ZEROED_BYTES,
         end_after(*records),
     ]
-    assert recorded(tmp_path) == records
+    assert payloads_of(tmp_path) == records
 
 
 def test_large_group_is_appended_without_zeros(tmp_path: Path) -> None:
@@ -155,24 +105,24 @@ def test_record_longer_than_a_segment_is_followed_by_no_zeros(tmp_path: Path) ->
 def test_zeros_of_a_killed_writer_are_cut_off_without_a_report(tmp_path: Path) -> None:
     append(tmp_path, RECORD, file_ops=KilledWriter())
     with capture_logs() as lines:
-        assert recorded(tmp_path) == [RECORD]
+        assert payloads_of(tmp_path) == [RECORD]
         append(tmp_path, b"more")
     assert lines == []
-    assert [segment.stat().st_size for segment in segments(tmp_path)] == [
+    assert [segment.stat().st_size for segment in segments_of(tmp_path)] == [
         end_after(RECORD),
         end_after(b"more"),
     ]
-    assert recorded(tmp_path) == [RECORD, b"more"]
+    assert payloads_of(tmp_path) == [RECORD, b"more"]
 
 
 def test_torn_append_within_the_zeros_is_cut_off_and_reported(tmp_path: Path) -> None:
     append(tmp_path, RECORD, file_ops=KilledWriter())
-    (segment,) = segments(tmp_path)
+    (segment,) = segments_of(tmp_path)
     with segment.open("r+b") as file:
         file.seek(end_after(RECORD) + 5)
         file.write(b"half a record")
     with capture_logs() as lines:
-        assert recorded(tmp_path) == [RECORD]
+        assert payloads_of(tmp_path) == [RECORD]
     assert lines == [
         {"event": "log_tail_cut", "log_level": "warning", "log": "worker-0", "cut_bytes": 18}
     ]
@@ -182,7 +132,7 @@ def test_torn_append_within_the_zeros_is_cut_off_and_reported(tmp_path: Path) ->
 def test_records_before_the_zeros_are_recovered_without_a_marker(tmp_path: Path) -> None:
     append(tmp_path, RECORD, b"last", file_ops=KilledWriter())
     (tmp_path / "worker-0" / "durable").unlink()
-    assert recorded(tmp_path) == [RECORD, b"last"]
+    assert payloads_of(tmp_path) == [RECORD, b"last"]
 
 
 def test_nothing_is_zeroed_where_little_is_free(
@@ -207,21 +157,21 @@ def test_record_is_taken_where_a_quota_has_no_room_for_zeros(tmp_path: Path) -> 
     disk = FullDisk()
     disk.largest_write = ZEROED_BYTES // 2
     append(tmp_path, RECORD, b"next", file_ops=disk)
-    (segment,) = segments(tmp_path)
+    (segment,) = segments_of(tmp_path)
     assert segment.stat().st_size == end_after(RECORD, b"next")
-    assert recorded(tmp_path) == [RECORD, b"next"]
+    assert payloads_of(tmp_path) == [RECORD, b"next"]
 
 
 def test_segment_without_records_has_only_its_header(tmp_path: Path) -> None:
     disk = FullDisk()
 
     async def probe() -> None:
-        log = opened(tmp_path, file_ops=disk)
+        log = open_log(tmp_path, segment_bytes=SEGMENT_BYTES, file_ops=disk)
         disk.largest_write = HEADER_SIZE
         with pytest.raises(LogUnavailable):
             await log.append(RECORD)
         assert await log.is_ready()
-        assert [segment.stat().st_size for segment in segments(tmp_path)] == [HEADER_SIZE]
+        assert [segment.stat().st_size for segment in segments_of(tmp_path)] == [HEADER_SIZE]
         await log.close()
 
     asyncio.run(probe())
