@@ -171,6 +171,14 @@ def test_properties_that_are_no_json_are_refused_at_once(
     assert client.stats().pending == 0
 
 
+def test_timestamp_of_a_date_is_exact_to_the_millisecond(
+    client: Headrace, server: FakeHeadrace
+) -> None:
+    client.track("a", timestamp=datetime(2004, 2, 17, 6, 27, 29, 11_000, tzinfo=NOON.tzinfo))
+    assert client.flush()
+    assert server.items()[0]["timestamp"] == 1_076_992_049_011
+
+
 def test_timestamp_that_is_no_number_is_refused_at_once(client: Headrace) -> None:
     with pytest.raises(InvalidItem, match="the timestamp is nan"):
         client.track("a", timestamp=float("nan"))

@@ -11,7 +11,7 @@ import time
 import traceback
 import uuid
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from difflib import get_close_matches
 from enum import Enum
 from typing import Any, TypedDict
@@ -117,6 +117,8 @@ WIRE_NAMES: Mapping[Endpoint, Mapping[str, str]] = {
 }
 """Field names as callers write them, and as they are sent."""
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MILLISECOND = timedelta(milliseconds=1)
 _MAX_TYPE = 128
 _MAX_TEXT = 2048  # the service refuses longer ones
 
@@ -229,7 +231,7 @@ def _timestamp(value: object) -> object:
         return value
     if value.tzinfo is None:
         raise InvalidItem("the timestamp has no time zone: pass an aware datetime")
-    return int(value.timestamp() * 1000)
+    return (value - _EPOCH) // _MILLISECOND  # exact, which a float of seconds is not
 
 
 def _encode(content: Mapping[str, object]) -> bytes:
