@@ -13,11 +13,13 @@ const CLIENT = new URL("../src/index.js", import.meta.url).href;
  * @param {string} url
  * @param {string} directory
  * @param {string} code
+ * @param {string[]} command that runs Node.js
  */
-async function run(url, directory, code) {
+async function run(url, directory, code, command = [process.execPath]) {
   const options = JSON.stringify({ url, directory, key: "hr_test", website: "web_1" });
   const program = `import { Headrace, captureExceptions } from ${JSON.stringify(CLIENT)};\nconst headrace = new Headrace(${options});\n${code}`;
-  const child = spawn(process.execPath, ["--input-type=module", "--eval", program], { stdio: ["ignore", "ignore", "pipe"] });
+  const [executable, ...rest] = /** @type {[string, ...string[]]} */ (command);
+  const child = spawn(executable, [...rest, "--input-type=module", "--eval", program], { stdio: ["ignore", "ignore", "pipe"] });
   let errors = "";
   child.stderr.on("data", (data) => (errors += data));
   const [exitCode] = await once(child, "close");
@@ -38,6 +40,29 @@ test("what a program could not send before its end is sent by the next one", () 
     const headrace = world.client();
     assert.equal(headrace.stats().pending, 1);
     assert.equal(await headrace.flush(), true);
+  }));
+
+test("items that cannot be written leave no files behind, and cost none of those around them", { skip: process.platform === "win32" }, () =>
+  withService(async ({ url, directory, received }) => {
+    // A limit of 512 or 1,024 bytes for a file: writes fail as they do on a full disk.
+    const limited = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", process.execPath];
+    const code = `
+      import { readdirSync } from "node:fs";
+      const thrown = [];
+      headrace.track("before");
+      for (let n = 0; n < 50; n++) {
+        try {
+          headrace.track("too long", { text: "x".repeat(2000) });
+        } catch (error) {
+          thrown.push(error.name);
+        }
+      }
+      headrace.track("after");
+      console.error(JSON.stringify([thrown, readdirSync(${JSON.stringify(directory)}, { recursive: true }).filter((name) => name.endsWith(".log")).length]));
+      await headrace.close();`;
+    const { exitCode, errors } = await run(url, directory, code, limited);
+    assert.deepEqual([exitCode, JSON.parse(errors)], [0, [Array(50).fill("OutboxUnavailable"), 2]]);
+    assert.deepEqual(received.flatMap(({ items }) => items.map(({ name }) => name)), ["before", "after"]);
   }));
 
 for (const [what, end] of [

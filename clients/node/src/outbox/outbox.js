@@ -73,11 +73,26 @@ export class Outbox {
       let segment;
       do {
         segment = this.#writable();
-        segment.append(bytes, items.length, this.#options.sync);
+        this.#write(segment, bytes, items.length);
         // A process that took this one for dead may have read the file before this write.
       } while (!this.#isKept(segment, bytes.length, items.length));
     } catch (error) {
       throw new OutboxUnavailable(this.#options.directory, error);
+    }
+  }
+
+  /**
+   * Throws what the file system says. A file without items in which a write failed is deleted: on a
+   * full disk each call would leave one behind, and its descriptor.
+   * @param {Segment} segment
+   * @param {Buffer} bytes
+   * @param {number} count
+   */
+  #write(segment, bytes, count) {
+    try {
+      segment.append(bytes, count, this.#options.sync);
+    } finally {
+      if (segment.isBroken && !segment.pending) this.#drop(segment);
     }
   }
 
