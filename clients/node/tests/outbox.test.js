@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { appendFileSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import fs, { appendFileSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createHash } from "node:crypto";
@@ -257,6 +258,24 @@ test("the items of one call are written together, with the flush to the disk tha
     const outbox = open({ sync: true });
     outbox.append([item(1), item(2), item(3)]);
     assert.equal(outbox.pending, 3);
+    outbox.close();
+  });
+});
+
+test("an item that the disk did not confirm is not taken", (context) => {
+  withDirectory((_, open) => {
+    const outbox = open({ sync: true });
+    outbox.append([item(1)]);
+    const flush = context.mock.method(fs, "fdatasyncSync", () => {
+      throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+    });
+    syncBuiltinESMExports();
+    assert.throws(() => outbox.append([item(2)]), OutboxUnavailable);
+    flush.mock.restore();
+    syncBuiltinESMExports();
+    outbox.append([item(3)]);
+    assert.equal(outbox.pending, 2);
+    assert.deepEqual(drain(outbox), [item(1), item(3)]);
     outbox.close();
   });
 });

@@ -69,7 +69,8 @@ export class Segment {
 
   /**
    * Append whole lines of items. When it returns, the system has them: they survive the end of this
-   * process, and with `sync` the loss of power. Throws what the file system says.
+   * process, and with `sync` the loss of power. Throws what the file system says, and keeps nothing
+   * of them then.
    * @param {Buffer} bytes
    * @param {number} count the number of items
    * @param {boolean} sync
@@ -77,7 +78,21 @@ export class Segment {
   append(bytes, count, sync) {
     this.#write(bytes);
     this.pending += count;
-    if (sync) fdatasyncSync(this.#file);
+    if (sync) this.#flush(bytes.length, count);
+  }
+
+  /**
+   * @param {number} bytes
+   * @param {number} count
+   */
+  #flush(bytes, count) {
+    try {
+      fdatasyncSync(this.#file);
+    } catch (error) {
+      this.isBroken = true;
+      this.takeBack(bytes, count);
+      throw error;
+    }
   }
 
   /** @param {Buffer} bytes */
