@@ -11,6 +11,8 @@ import { useEffect, useRef, useState } from "../vendor/hooks.js";
 
 const PALETTE = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6", "--series-7", "--series-8"];
 const DAY_S = 86_400;
+/** The size of text in a browser that has its default, for which the distances below are made. */
+const REM_PX = 14;
 /** Between the cursor and its tip. */
 const TIP_PX = 14;
 /** Distances of ticks where a bucket has a day or more: uPlot would choose hours. */
@@ -24,7 +26,7 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
  *   format: (value: number | null) => string, axisFormat?: (value: number) => string, height?: number, isArea?: boolean, max?: number, limits?: Limit[], open?: number}} props
  *   `times` are epoch seconds, read as UTC; `open` is the index of the bucket that goes on, -1 for none.
  */
-export function TimeSeries({ times, series: lines, open = -1, label, names, format, axisFormat, height = 260, isArea = true, max, limits = [] }) {
+export function TimeSeries({ times, series: lines, open = -1, label, names, format, axisFormat, height: designed = 260, isArea = true, max, limits = [] }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [tip, setTip] = useState(/** @type {{index: number, left: number, width: number} | null} */ (null));
   const [look, setLook] = useState(currentLook);
@@ -37,6 +39,7 @@ export function TimeSeries({ times, series: lines, open = -1, label, names, form
       removeEventListener("dppxchange", onChange);
     };
   }, []);
+  const height = designed * textScale();
   const series = lines.flatMap((line) => (line.isPrevious ? [line] : withOpenEnd(line, open)));
   const content = JSON.stringify([times, series]);
   useEffect(() => {
@@ -80,6 +83,11 @@ function besideCursor({ left, width }) {
   return { [side]: `${offset + TIP_PX}px`, maxWidth: `min(20rem, ${width - offset - TIP_PX}px)` };
 }
 
+/** How much larger text is than in a browser that has its default. */
+function textScale() {
+  return parseFloat(getComputedStyle(document.documentElement).fontSize) / REM_PX;
+}
+
 /** What a chart is drawn for: colours, and pixels of the canvas in one of the window. */
 function currentLook() {
   return `${dark.matches} ${devicePixelRatio}`;
@@ -102,7 +110,9 @@ function isHidden(series, index, at, isOpen) {
 function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, max, limits, onMove }) {
   const style = getComputedStyle(document.documentElement);
   const color = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
-  const font = `11px ${style.getPropertyValue("--font")}`;
+  const scale = textScale();
+  const fontPx = Math.round(11 * scale); // uPlot takes no fraction
+  const font = `${fontPx}px ${style.getPropertyValue("--font")}`;
   const axis = { stroke: color("--faint"), font, ticks: { show: false }, border: { show: false } };
   const colors = seriesColors(series);
   const isHourly = times.length > 1 && times[1] - times[0] < DAY_S;
@@ -115,8 +125,8 @@ function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, ma
     cursor: { y: false, points: { size: 8, width: 2 }, drag: { x: false, y: false } },
     scales: { x: { time: true }, y: { range: (/** @type {any} */ _, /** @type {number} */ low, /** @type {number} */ high) => [Math.min(0, low ?? 0), max ?? roundedUp(high)] } },
     axes: [
-      { ...axis, grid: { show: false }, size: isHourly ? 42 : 28, gap: 6, space: 70, values: dateTicks(), ...(!isHourly && { incrs: DAY_STEPS }) },
-      { ...axis, grid: { stroke: color("--line"), width: 1 }, size: 52, gap: 6, space: 44, ...(isWhole(series) && { incrs: WHOLE_STEPS }), values: (/** @type {any} */ _, /** @type {number[]} */ ticks) => ticks.map((tick) => axisFormat(tick)) },
+      { ...axis, grid: { show: false }, size: (isHourly ? 42 : 28) * scale, gap: 6, space: 70 * scale, values: dateTicks(), ...(!isHourly && { incrs: DAY_STEPS }) },
+      { ...axis, grid: { stroke: color("--line"), width: 1 }, size: 52 * scale, gap: 6, space: 44 * scale, ...(isWhole(series) && { incrs: WHOLE_STEPS }), values: (/** @type {any} */ _, /** @type {number[]} */ ticks) => ticks.map((tick) => axisFormat(tick)) },
     ],
     series: [
       {},
@@ -134,7 +144,7 @@ function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, ma
       }),
     ],
     hooks: {
-      draw: [(/** @type {any} */ plot) => limits.forEach((/** @type {Limit} */ limit) => drawLimit(plot, limit, { stroke: color(limit.color), ground: color("--card"), font }))],
+      draw: [(/** @type {any} */ plot) => limits.forEach((/** @type {Limit} */ limit) => drawLimit(plot, limit, { stroke: color(limit.color), ground: color("--card"), font, fontPx }))],
       setCursor: [
         (/** @type {any} */ plot) => {
           const { idx, left } = plot.cursor;
@@ -158,8 +168,8 @@ function seriesColors(series) {
   return series.map(({ isPrevious, isOpen, color }) => (isPrevious ? "--previous" : (color ?? (isOpen ? PALETTE[(next + PALETTE.length - 1) % PALETTE.length] : taken()))));
 }
 
-/** A dashed line across the chart with its name above it, where its value is in sight. @param {any} plot @param {Limit} limit @param {{stroke: string, ground: string, font: string}} look */
-function drawLimit(plot, { value, label }, { stroke, ground, font }) {
+/** A dashed line across the chart with its name above it, where its value is in sight. @param {any} plot @param {Limit} limit @param {{stroke: string, ground: string, font: string, fontPx: number}} look */
+function drawLimit(plot, { value, label }, { stroke, ground, font, fontPx }) {
   const { ctx, bbox } = plot;
   const y = Math.round(plot.valToPos(value, "y", true));
   if (y < bbox.top || y > bbox.top + bbox.height) return;
@@ -171,7 +181,7 @@ function drawLimit(plot, { value, label }, { stroke, ground, font }) {
   ctx.moveTo(bbox.left, y);
   ctx.lineTo(bbox.left + bbox.width, y);
   ctx.stroke();
-  ctx.font = font.replace("11px", `${11 * devicePixelRatio}px`);
+  ctx.font = font.replace(`${fontPx}px`, `${fontPx * devicePixelRatio}px`);
   ctx.textAlign = "right";
   ctx.textBaseline = "bottom";
   const [right, bottom] = [bbox.left + bbox.width - 4 * devicePixelRatio, y - 2 * devicePixelRatio];
