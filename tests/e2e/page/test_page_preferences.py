@@ -1,4 +1,4 @@
-"""The page in browsers whose user wants larger text."""
+"""The page in browsers whose user wants larger text, or colours of their own."""
 
 import json
 from collections.abc import Iterator
@@ -24,6 +24,14 @@ CHART = """((canvas) => canvas && ({
   font: canvas.getContext('2d').font.split(' ')[0],
   height: canvas.clientHeight,
 }))(document.querySelector('.chart canvas'))"""
+COLORS = """((of) => ({
+  bar: of('.ranked i').borderBottomStyle,
+  view: of('[aria-current]').outlineStyle,
+  total: of('.figure[aria-pressed=true]').outlineStyle,
+  list: of('[role=tab][aria-selected=true]').outlineStyle,
+  other: of('.figure[aria-pressed=false]').outlineStyle,
+  isLineColored: of('.legend .line').borderTopColor !== of('body').color,
+}))((name) => getComputedStyle(document.querySelector(name)))"""
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +55,13 @@ def large(service: Service, shop: str, tmp_path_factory: pytest.TempPathFactory)
         yield page
 
 
+@pytest.fixture(scope="module")
+def page(service: Service, shop: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with opened_page(service, shop, tmp_path_factory.mktemp("chromium") / "profile") as page:
+        page.set_width(1280)
+        yield page
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_text_is_as_large_as_the_browser_has_it_and_fits(large: Page, path: str) -> None:
     large.open(path)
@@ -62,3 +77,19 @@ def test_a_chart_and_its_labels_are_as_large_as_the_browser_has_text(large: Page
     large.settle()
 
     assert large.until(CHART) == {"font": "22px", "height": 520}
+
+
+def test_bars_and_choices_are_seen_in_colors_of_the_system(page: Page) -> None:
+    features = [{"name": "forced-colors", "value": "active"}]
+    page.tab.command("Emulation.setEmulatedMedia", features=features)
+    page.open("/")
+    page.settle()
+
+    assert page.until(COLORS) == {
+        "bar": "solid",
+        "view": "solid",
+        "total": "solid",
+        "list": "solid",
+        "other": "none",
+        "isLineColored": True,
+    }
