@@ -12,6 +12,9 @@ from headrace.ports.live import KEPT_ITEMS, LiveItems
 
 MISSED: Final = "missed"
 
+_MAX_DIGITS: Final = 18
+"""More digits than a number of any feed has."""
+
 
 class Position(Struct, frozen=True):
     """Where a stream is: before the item with this number of an epoch."""
@@ -27,7 +30,7 @@ class Position(Struct, frozen=True):
 def parse_position(text: str) -> Position:
     """Return the position of an id; for any other text, one that no feed has."""
     epoch, _, number = text.rpartition("-")
-    is_number = number.isascii() and number.isdecimal()
+    is_number = number.isascii() and number.isdecimal() and len(number) <= _MAX_DIGITS
     return Position(epoch, int(number)) if is_number else Position("", 0)
 
 

@@ -58,20 +58,20 @@ class LiveService:
             yield COMMENT if last_id else encode_position(position.as_id())
             commented_s = checked_s = self._clock.monotonic_s()
             while not self._is_closing:
-                if position != feed.end:
-                    events, position = feed.since(position), feed.end
-                    yield events
-                    commented_s = self._clock.monotonic_s()
-                    continue  # more may have come while the client was slow
-                await feed.wait()
                 now_s = self._clock.monotonic_s()
                 if now_s - checked_s >= self._check_s:
                     checked_s = now_s
                     if not may_read():
                         return
+                if position != feed.end:
+                    events, position = feed.since(position), feed.end
+                    yield events
+                    commented_s = self._clock.monotonic_s()
+                    continue  # more may have come while the client was slow
                 if now_s - commented_s >= COMMENT_S:
                     yield COMMENT
                     commented_s = now_s
+                await feed.wait()
 
     def close(self) -> None:
         """End all streams."""

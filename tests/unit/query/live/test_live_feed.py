@@ -64,6 +64,7 @@ def test_from_another_epoch_nobody_knows_how_many_are_missed(position: Position)
         ("a1-", Position("", 0)),
         ("a1-x", Position("", 0)),
         ("a1-²", Position("", 0)),
+        ("a1-" + "9" * 5_000, Position("", 0)),
     ],
 )
 def test_an_id_is_a_position_and_other_text_is_none(text: str, position: Position) -> None:

@@ -151,6 +151,19 @@ async def test_a_stream_ends_when_its_caller_may_read_no_more() -> None:
             await waiting
 
 
+async def test_a_slow_stream_of_a_busy_website_ends_when_its_caller_may_read_no_more() -> None:
+    harness = Harness()
+    async with harness.stream() as slow, harness.stream() as quick:
+        harness.source.add(1)
+        assert await anext(slow) == await anext(quick) == event(0)
+        harness.source.add(1)  # while the slow client takes the event before
+        assert await anext(quick) == event(1)
+        harness.may_read = False
+        harness.clock.advance(1_000)
+        with pytest.raises(StopAsyncIteration):
+            await anext(slow)
+
+
 async def test_closing_the_service_ends_its_streams() -> None:
     harness = Harness()
     async with harness.stream() as stream:
