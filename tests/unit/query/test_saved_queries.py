@@ -228,6 +228,19 @@ def test_where_no_version_is_known_the_rows_themselves_decide(while_changing: bo
     assert harness.store.selects == 3
 
 
+def test_where_no_version_is_known_the_rows_of_others_decide_too() -> None:
+    harness = Harness(UnknownVersions())
+    body = query_body(COUNT, group_by=["path"], granularity="daily", top=1, others=True)
+    top_row, day = [JANUARY_MS // DAY_MS, "/a", 3, True], JANUARY_MS // DAY_MS
+    harness.store.rows = [top_row, [day, None, 1, False]]
+    tag = harness.tag(body)
+    harness.store.rows = [top_row, [day, None, 2, False]]
+    changed = harness.answer(body, tag)
+    assert changed.result is not None
+    assert changed.result.others == [{"date": "2026-01-01", "path": None, "n": 2}]
+    assert changed.entity_tag != tag
+
+
 def test_only_a_valid_query_with_a_valid_name_is_saved() -> None:
     harness = Harness()
     body = as_bytes(query_body(COUNT))

@@ -36,7 +36,14 @@ def versioned_tag(body: bytes, plan: QueryPlan, media_format: str, version: str)
 def content_tag(body: bytes, plan: QueryPlan, media_format: str, result: QueryResult) -> str:
     """Return the tag of an answer by what is in it."""
     comparison = None if result.comparison is None else list(result.comparison.present)
-    content = (result.rows, result.limit, result.truncated, result.totals, comparison)
+    content = (
+        result.rows,
+        result.others,
+        result.limit,
+        result.truncated,
+        result.totals,
+        comparison,
+    )
     return _tag((*_identity(body, plan, media_format), content))
 
 
