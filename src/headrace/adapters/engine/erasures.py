@@ -2,10 +2,10 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from headrace.adapters.engine.erasure_steps import ErasureSteps, LeftoversT, Machines
 from headrace.adapters.engine.exports import ExcludeImports
@@ -102,14 +102,18 @@ class EngineErasures(Generic[LeftoversT]):
         self._failing_answer_s = failing_answer_s
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="erase")
         self._store_lock = asyncio.Lock()  # steps use the connections of one thread at a time
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def begin(self, request: ErasureRequest) -> Erasure:
         """Begin an erasure; return when no answer has its rows, or soon after a step has failed.
 
         A dry run begins nothing. Raises `StoreUnavailable`: nothing has begun then. Once it is
-        noted it has begun: a deletion that fails is begun again, as at a start.
+        noted it has begun: a deletion that fails is begun again, as at a start. An erasure goes on
+        where its caller is cancelled: the step that notes it cannot be stopped.
         """
+        return await asyncio.shield(self._start(self._begin_and_wait(request)))
+
+    async def _begin_and_wait(self, request: ErasureRequest) -> Erasure:
         if request.dry_run:
             return await self._begin(partial(self._steps.begin, request), request.website_id)
         await self._on_thread(self._machines.join)
@@ -196,10 +200,11 @@ class EngineErasures(Generic[LeftoversT]):
         await asyncio.to_thread(self._steps.close)
         await asyncio.to_thread(self._machines.close)
 
-    def _start(self, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
+    def _start(self, work: Coroutine[Any, Any, _ResultT]) -> asyncio.Task[_ResultT]:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _complete(
         self, erasure: Erasure, *, has_begun: bool, answer: _Answer | None = None

@@ -121,6 +121,22 @@ class Loads:
         return work(dict[str, LogOffset])
 
 
+class SlowLoads(Loads):
+    """A loader's thread: work goes on there when its caller leaves, and returns when it may."""
+
+    def __init__(self) -> None:
+        self.entered = asyncio.Event()
+        self.may_return = asyncio.Event()
+
+    async def run_loaded(
+        self, work: Callable[[Callable[[], Mapping[str, LogOffset]]], object]
+    ) -> object:
+        result = work(dict[str, LogOffset])
+        self.entered.set()
+        await self.may_return.wait()
+        return result
+
+
 class OtherMachine(OneMachine):
     """One other machine: it takes two polls for its answers, and then two for its files."""
 
@@ -168,6 +184,7 @@ def erasures_of(
     *,
     follow_s: float | None = None,
     failing_answer_s: float = 30,
+    loads: Loads | None = None,
 ) -> EngineErasures[None]:
     return EngineErasures(
         steps,
@@ -175,7 +192,7 @@ def erasures_of(
         follow_s=follow_s,
         failing_answer_s=failing_answer_s,
         exclude_imports=nullcontext,
-        load_loop=Loads(),  # type: ignore[arg-type]  # the part of it that erasures use
+        load_loop=loads or Loads(),  # type: ignore[arg-type]  # the part of it that erasures use
         blocking_requeue=nullcontext,
         forget_results=lambda website: steps.taken.append(f"forget {website}"),
         log=get_logger(),
@@ -251,6 +268,20 @@ async def test_nothing_begins_where_the_first_step_fails() -> None:
         await erasures.begin(REQUEST)
     await erasures.close()
     assert steps.taken == ["begin", "close"]
+
+
+async def test_an_erasure_goes_on_where_its_caller_leaves_while_it_begins() -> None:
+    steps, loads = Steps(), SlowLoads()
+    erasures = erasures_of(steps, loads=loads)
+    caller = asyncio.create_task(erasures.begin(REQUEST))
+    await loads.entered.wait()
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    loads.may_return.set()
+    await until_finished(steps)
+    await erasures.close()
+    assert steps.taken == ["begin", "delete", *REST, "close"]
 
 
 @pytest.mark.parametrize("failure", [StoreUnavailable("away"), ValueError("unexpected")])
