@@ -57,7 +57,7 @@ class FairSemaphore:
         except asyncio.CancelledError:
             if waiter.cancelled():
                 self._dequeue(website, waiter)
-            else:
+            elif waiter.exception() is None:  # it has a slot, and was not shed
                 self._release(website)
             raise
 

@@ -29,7 +29,7 @@ class Selects:
         """Request slots in this order."""
         for name in names:
             self.ends[name] = asyncio.Event()
-            self.tasks[name] = asyncio.create_task(self._select(name))
+            self.tasks[name] = asyncio.create_task(self.select(name))
             await _settled()
 
     async def end(self, *names: str) -> list[str]:
@@ -49,7 +49,8 @@ class Selects:
             float(values["headrace_selects_waiting"]),
         )
 
-    async def _select(self, name: str) -> None:
+    async def select(self, name: str) -> None:
+        """Acquire a slot and keep it until the test ends the select."""
         async with self._semaphore.acquire(name[0]):
             self.begun.append(name)
             await self.ends[name].wait()
@@ -144,3 +145,21 @@ async def test_slot_is_released_when_its_waiter_is_cancelled_on_acquire() -> Non
     assert selects.begun == ["a0", "a2"]
     await selects.end("a2")
     assert selects.running_and_waiting() == (0, 0)
+
+
+async def test_select_that_is_shed_and_cancelled_at_once_releases_no_slot() -> None:
+    selects = Selects(1, max_queued=2)
+    await selects.start("a0", "a1", "a2")
+    selects.ends["b0"] = asyncio.Event()
+    newcomer = asyncio.create_task(selects.select("b0"))
+    await asyncio.sleep(0)  # b0 has taken the place of a2, whose task has not resumed
+    selects.tasks["a2"].cancel()
+    await _settled()
+    assert selects.tasks["a2"].cancelled()
+    assert selects.begun == ["a0"]
+    assert selects.running_and_waiting() == (1, 2)
+    assert await selects.end("a0") == ["a1"]
+    assert await selects.end("a1") == ["b0"]
+    assert await selects.end("b0") == []
+    assert selects.running_and_waiting() == (0, 0)
+    assert newcomer.done()
