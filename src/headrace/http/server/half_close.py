@@ -4,12 +4,14 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Final
 
+from starlette.routing import compile_path
+
 from headrace.http.endpoints import ENDPOINTS
 from headrace.http.server.fast_path import PendingRequest
 from headrace.http.server.uvicorn_internals import RequestResponseCycle
 
-_CANCELLED_PATHS: Final = frozenset(
-    spec.path for spec in ENDPOINTS if spec.is_cancelled_by_disconnect
+_CANCELLED: Final = tuple(
+    compile_path(spec.path)[0] for spec in ENDPOINTS if spec.is_cancelled_by_disconnect
 )
 
 AnyRequest = PendingRequest | RequestResponseCycle
@@ -25,4 +27,7 @@ def answered_requests(requests: Iterable[AnyRequest]) -> Sequence[AnyRequest]:
 
 
 def _is_answered(request: AnyRequest) -> bool:
-    return isinstance(request, PendingRequest) or request.scope["path"] not in _CANCELLED_PATHS
+    if isinstance(request, PendingRequest):
+        return True
+    path: str = request.scope["path"]
+    return not any(pattern.match(path) for pattern in _CANCELLED)

@@ -6,7 +6,18 @@ import pytest
 
 from headrace.base.settings import Settings
 from headrace.http.server.final_response import BAD_REQUEST
-from tests.contract.http.fakes import FakeNowaitAcceptor, FakeQueryService, Harness, ingestion_error
+from headrace.model.saved_query import SavedQuery
+from headrace.model.tenancy import hash_secret
+from headrace.query.saved.service import IsKnown, SavedAnswer
+from tests.contract.http.fakes import (
+    PRIVATE,
+    FakeNowaitAcceptor,
+    FakeQueryService,
+    FakeSavedQueries,
+    Harness,
+    empty_result,
+    ingestion_error,
+)
 from tests.contract.http.server.live_server import (
     HEAD,
     QUERY,
@@ -105,6 +116,39 @@ def test_half_close_cancels_a_query() -> None:
         await harness.queries.began.wait()
         writer.write_eof()
         await harness.queries.was_cancelled.wait()
+        assert await reader.read() == b""
+        writer.close()
+
+    run(harness, scenario)
+
+
+class UnansweredQueries(FakeSavedQueries):
+    """Answers wait until they are cancelled."""
+
+    def __init__(self) -> None:
+        super().__init__(empty_result())
+        self.began, self.was_cancelled = asyncio.Event(), asyncio.Event()
+
+    async def answer(self, saved: SavedQuery, media_format: str, is_known: IsKnown) -> SavedAnswer:
+        self.began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.was_cancelled.set()
+        return await super().answer(saved, media_format, is_known)
+
+
+def test_half_close_cancels_the_answer_of_a_saved_query() -> None:
+    harness = Harness()
+    queries = harness.saved_queries = UnansweredQueries()
+    queries.tokens["hq_1"] = SavedQuery(PRIVATE, "daily", b"{}", hash_secret("hq_1"), 0, 0)
+
+    async def scenario(server: Server) -> None:
+        reader, writer = await server.connect()
+        writer.write(b"GET /v1/saved/daily.json?token=hq_1 HTTP/1.1\r\nHost: x\r\n\r\n")
+        await queries.began.wait()
+        writer.write_eof()
+        await queries.was_cancelled.wait()
         assert await reader.read() == b""
         writer.close()
 
