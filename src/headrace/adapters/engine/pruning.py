@@ -1,7 +1,7 @@
 """Prunes within the engine process: on demand, and by itself every day."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
@@ -99,7 +99,7 @@ class EnginePruning:
         Raises `StoreUnavailable` or `OperatorError`.
         """
         await self._load_loop.barrier()
-        return await self._on_thread(partial(self._describer.describe, website_id))
+        return await self._to_end(self._on_thread(partial(self._describer.describe, website_id)))
 
     async def prune(self, *, dry_run: bool = False) -> tuple[ExpiredRows, ...]:
         """Delete all expired rows; return when they are in no part that is read.
@@ -107,10 +107,17 @@ class EnginePruning:
         A dry run deletes nothing. A prune that is cancelled goes on in the store. Raises
         `StoreUnavailable` or `OperatorError`.
         """
-        pruning = asyncio.create_task(self._prune(dry_run=dry_run))
-        self._tasks.add(pruning)
-        pruning.add_done_callback(self._tasks.discard)
-        return await asyncio.shield(pruning)
+        return await self._to_end(self._prune(dry_run=dry_run))
+
+    async def _to_end(self, work: Coroutine[Any, Any, _ResultT]) -> _ResultT:
+        """Return the result of work that goes on where the caller is cancelled.
+
+        A thread cannot be stopped: the connections are in use until it returns.
+        """
+        running = asyncio.create_task(work)
+        self._tasks.add(running)
+        running.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(running)
 
     async def _prune(self, *, dry_run: bool) -> tuple[ExpiredRows, ...]:
         await self._load_loop.barrier()

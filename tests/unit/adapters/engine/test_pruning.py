@@ -1,6 +1,7 @@
 """Pruning within the engine process: on demand, by itself, and what keeps it from beginning."""
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from typing import Self
 
@@ -33,13 +34,21 @@ class Steps:
         self.looks_left = 0
         self.failures: list[Exception] = []
         self.is_closed = False
+        self.loop = asyncio.get_running_loop()
+        self.finding, self.describing = asyncio.Event(), asyncio.Event()
+        self.may_find, self.may_describe = threading.Event(), threading.Event()
+        self.may_find.set()
+        self.is_describing = False
 
     def find_expired(self) -> tuple[ExpiredRows, ...]:
+        self.loop.call_soon_threadsafe(self.finding.set)
+        assert self.may_find.wait(30)
         if self.failures:
             raise self.failures.pop(0)
         return self.expired
 
     def begin(self, expired: Sequence[ExpiredRows]) -> None:
+        assert not self.is_describing  # both use the same connections
         self.begun.append(expired)
         self.expired, self.looks_left = (), 2
 
@@ -48,7 +57,12 @@ class Steps:
         return self.looks_left > 0
 
     def describe(self, website_id: WebsiteId | None = None) -> tuple[StoredRows, ...]:
-        raise AssertionError(website_id)
+        assert website_id is None
+        self.is_describing = True
+        self.loop.call_soon_threadsafe(self.describing.set)
+        assert self.may_describe.wait(30)
+        self.is_describing = False
+        return ()
 
     def close(self) -> None:
         self.is_closed = True
@@ -130,6 +144,27 @@ async def test_concurrent_prunes_delete_once() -> None:
         results = await asyncio.gather(*(harness.pruning.prune() for _ in range(3)))
         assert sorted(results) == [(), (), EXPIRED]
         assert harness.steps.begun == [EXPIRED]
+
+
+async def test_a_prune_begins_after_a_description_whose_caller_has_left() -> None:
+    async with Harness() as harness:
+        steps = harness.steps
+        steps.may_find.clear()
+        pruning = asyncio.create_task(harness.pruning.prune())
+        await steps.finding.wait()
+        caller = asyncio.create_task(harness.pruning.describe(None))
+        await asyncio.sleep(0)
+        await harness.loop.barrier()  # that of the description, which now waits for the connections
+        steps.may_find.set()
+        await steps.describing.wait()
+        caller.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+        for _ in range(5):
+            await asyncio.sleep(0)
+        await harness.loop.run_exclusive(lambda: None)  # behind what the prune has begun, if it has
+        steps.may_describe.set()
+        assert await pruning == EXPIRED
 
 
 async def until_begun(harness: Harness, times: int = 1) -> None:
