@@ -1,4 +1,4 @@
-"""The columns of a plan's statement: their names, kinds and places."""
+"""The columns of a plan's statement: their names, kinds and positions."""
 
 from headrace.model.catalog import DATE_OUTPUT_NAME, DATETIME_AGGREGATES, PREVIOUS_OUTPUT_NAME
 from headrace.model.plan import Output, OutputKind, QueryPlan
@@ -39,7 +39,7 @@ def list_outputs(plan: QueryPlan) -> tuple[Output, ...]:
 
 
 def first_select(plan: QueryPlan) -> int:
-    """Return the place of the first select, after `date` and the groups."""
+    """Return the position of the first select, after `date` and the groups."""
     return len(plan.group_by) + (plan.granularity is not None)
 
 

@@ -1,1 +1,1 @@
-"""The formats of results: JSON, CSV and Arrow streams."""
+"""The formats of results: JSON, CSV, Arrow, Parquet and lines of JSON, and SQL as text."""
