@@ -49,7 +49,7 @@ async function opened(...given) {
 }
 
 test("a connection that is silent for 40 seconds is opened again after the last event", async () => {
-  const { items, states, close } = await opened([":\n\n", EVENT]);
+  const { items, states, close } = await opened([":\n\n", EVENT], [":\n\n"]);
   await pass(39_999);
   assert.deepEqual(states, ["waiting", "open"]);
   await pass(1);
@@ -67,6 +67,15 @@ test("a list without an event goes on from the beginning of its stream, and show
   await pass(2_000);
   assert.deepEqual(lastIds, [undefined, "a-0"]);
   assert.deepEqual(items, [{ kind: "event", body: { table: "events" } }]);
+  close();
+});
+
+test("a stream is open once it is known where a list without an event goes on", async () => {
+  const { states, close } = await opened([], [":\nid: a-0\n\n"]);
+  assert.deepEqual(states, ["waiting"]);
+  await pass(40_000);
+  await pass(2_000);
+  assert.deepEqual(states, ["waiting", "waiting", "waiting", "open"]);
   close();
 });
 

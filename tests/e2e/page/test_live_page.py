@@ -135,6 +135,24 @@ def test_items_that_came_before_the_first_of_a_list_was_left_are_shown(
     assert live.problems() == []
 
 
+def test_a_stream_that_is_opened_again_is_not_said_to_be_open_before(live: Page) -> None:
+    pause(live)
+    shown: str = live.tab.run(
+        """
+        const done = arguments[arguments.length - 1];
+        document.querySelector("button[aria-pressed=true]").click();
+        (async () => {
+          for (let turn = 0; turn < 20; turn += 1) await null;  // no response comes meanwhile
+          done(document.querySelector("[role=status]").innerText);
+        })();
+        """
+    )
+
+    assert shown == "Connecting …"
+    live.until(IS_LISTENING)
+    assert live.problems() == []
+
+
 def test_each_website_has_a_list_of_its_own(
     service: Service, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

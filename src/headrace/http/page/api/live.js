@@ -74,7 +74,6 @@ async function listen(website, position, connection, onItem, onOpen) {
   if (!response.ok || !response.body) return response.status < 500;
   let gap = position.heard ? { from: iso(position.heard), to: iso(Date.now()) } : null;
   position.heard = Date.now();
-  onOpen();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let isGreeted = false;
   for (let text = ""; ; ) {
@@ -87,6 +86,7 @@ async function listen(website, position, connection, onItem, onOpen) {
       if (kind === "") {
         position.lastId = id || position.lastId;
         if (isGreeted) gap = null; // what is missing is sent before the second comment
+        else onOpen(); // not with the head: a list that is left before this id would lose what comes then
         isGreeted = true;
         continue;
       }

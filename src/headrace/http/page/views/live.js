@@ -6,7 +6,7 @@ import { Empty } from "../controls/messages.js";
 import { html } from "../html.js";
 import { datetime } from "../state/format.js";
 import { MAX_SHOWN, faultsOf, hasText, kindOf, titleOf, withItem } from "../state/live/live_items.js";
-import { useEffect, useState } from "../vendor/hooks.js";
+import { useLayoutEffect, useState } from "../vendor/hooks.js";
 
 /** @typedef {import("../state/live/live_items.js").Shown} Shown */
 /** @typedef {{items: Shown[], position: import("../api/live.js").Position}} List */
@@ -29,7 +29,8 @@ export function Live() {
   const [state, setState] = useState(/** @type {import("../api/live.js").StreamState} */ ("waiting"));
   const [isPaused, setPaused] = useState(false);
   const [text, setText] = useState("");
-  useEffect(() => {
+  // Within the render: otherwise a frame says of the stream before that it is open.
+  useLayoutEffect(() => {
     if (isPaused) return undefined;
     return openLive(id, ({ kind, body }) => {
       const received = body.row?.received_at ?? new Date().toISOString();
