@@ -53,14 +53,15 @@ class RefusalReporter:
         """Publish a refused call, if somebody watches its website. Never raises, never waits.
 
         Credentials that may not write to the website say nothing about it: their calls are not
-        published, nor are those that name a website in their body alone.
+        published, nor are those that name a website in their body alone. What may be newer than
+        the snapshot in memory is looked up, where the call names a website that is watched.
         """
-        website_id = self._website_of(credentials)
-        if website_id is None or not self._is_watched(website_id):
+        website_id = self._website_of(credentials) or credentials.website_id
+        if website_id is None or not self._is_watched(WebsiteId(website_id)):
             return
         if len(self._pending) < MAX_PENDING:
             item = LiveItem(REFUSED, msgspec.json.encode(call))
-            task = asyncio.create_task(self._publish(website_id, item))
+            task = asyncio.create_task(self._publish(credentials, item))
             self._pending.add(task)
             task.add_done_callback(self._pending.discard)
 
@@ -74,6 +75,10 @@ class RefusalReporter:
             return None
         return authorization.websites[0]
 
-    async def _publish(self, website_id: WebsiteId, item: LiveItem) -> None:
-        with contextlib.suppress(HeadraceError):  # the engine process starts again
-            await self._source.publish(website_id, item)
+    async def _publish(self, credentials: Credentials, item: LiveItem) -> None:
+        # Fails for a caller that may not write, and while the engine process starts again.
+        with contextlib.suppress(HeadraceError):
+            authorization = await self._authorizer.retrying(
+                credentials, now_ms=self._clock.now_ms(), website_ids=(None,)
+            )
+            await self._source.publish(authorization.websites[0], item)
