@@ -13,6 +13,7 @@ import * as funnelSteps from "../../../src/headrace/http/page/state/analyses/fun
 import { beforeFirst, fittingRange, mayBeginLater, sinceFirst } from "../../../src/headrace/http/page/state/first_days.js";
 import { DEFAULT_STATE, formatUrl, parseUrl, VIEWS } from "../../../src/headrace/http/page/state/page_state.js";
 import { changedRetention, daysOf, expiringDays, leftToService } from "../../../src/headrace/http/page/state/admin/retention.js";
+import { exactVital, vitalValue, worstFirst } from "../../../src/headrace/http/page/state/analyses/vitals.js";
 import { splitOpen } from "../../../src/headrace/http/page/state/rows.js";
 
 const text = fc.string({ unit: "grapheme", maxLength: 40 });
@@ -312,4 +313,16 @@ test("a table without a number any more is kept as long as the service says", ()
   assert.deepEqual(leftToService({ ...none, days: 400, errors: 30 }, { ...none, errors: 30 }), ["events", "performance"]);
   assert.deepEqual(leftToService({ ...none, errors: 30 }, { ...none, days: 400 }), []);
   assert.deepEqual(leftToService(none, { ...none, errors: 30 }), []);
+});
+
+test("a web vital is short however large it is, and its title has all digits", () => {
+  const shown = (/** @type {string} */ metric, /** @type {number[]} */ values) => values.map((value) => vitalValue(metric, value));
+  assert.deepEqual(shown("LCP", [0.2, 613.4, 999.6, 2500.4, 9_999_990, 1e12, 1e300]), ["0 ms", "613 ms", "1.00 s", "2.50 s", "9999.99 s", "1B s", "1E297 s"]);
+  assert.deepEqual(shown("CLS", [0.0876, 12.3456, 1e12]), ["0.088", "12.346", "1T"]);
+  assert.deepEqual(shown("FPS", [59.6, 1e12]), ["60 fps", "1T fps"]);
+  assert.deepEqual([exactVital("LCP", 2500.4), exactVital("CLS", 0.0876), exactVital("FPS", 59.6), exactVital("LCP", null)], ["2,500.4 ms", "0.088", "59.6 fps", "–"]);
+});
+
+test("the worst web vitals are the slowest, and the fewest frames a second", () => {
+  assert.deepEqual(["LCP", "CLS", "FPS"].map((metric) => [2, 3, 1].toSorted(worstFirst(metric))), [[3, 2, 1], [3, 2, 1], [1, 2, 3]]);
 });

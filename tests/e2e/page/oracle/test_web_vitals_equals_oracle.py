@@ -90,5 +90,5 @@ def _vitals_by(known: KnownPage, metric: str, column: str, tab: str) -> Texts:
             *(shown.percent(row[name]) for name in ("good", "needs_improvement", "poor")),
             shown.exact(row["count"]),
         ]
-        for row in sorted(rows, key=lambda row: -row["p75"])
+        for row in sorted(rows, key=lambda row: row["p75"], reverse=metric != "FPS")
     ]

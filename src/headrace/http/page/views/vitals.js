@@ -12,7 +12,7 @@ import { Tabs } from "../controls/tabs.js";
 import { html } from "../html.js";
 import { openBucket } from "../state/dates.js";
 import { bucketName, bucketTime, exactNumber, percent, valueName } from "../state/format.js";
-import { ratingOf, RATING_WORDS, VITALS, vitalValue } from "../state/analyses/vitals.js";
+import { exactVital, ratingOf, RATING_WORDS, VITALS, vitalValue, worstFirst } from "../state/analyses/vitals.js";
 import { useState } from "../vendor/hooks.js";
 
 /** @typedef {import("../state/query_body.js").CustomBody} CustomBody */
@@ -44,7 +44,7 @@ function VitalCard({ metric, row, isLoading, isChosen }) {
   return html`<button type="button" class="card vital" aria-pressed=${isChosen} onClick=${() => navigate({ metric: metric === "LCP" ? "" : metric })}>
     <span class="name"><b>${metric}</b><span>${VITALS[metric]?.name}</span></span>
     ${isLoading ? html`<${Skeleton} lines=${2} />` : !row ? html`<span class="faint">No samples</span>` : html`
-      <span class="value">${vitalValue(metric, row["p75"])}</span>${rating && html`<em class=${`rating ${rating}`}>${RATING_WORDS[rating]}</em>`}
+      <span class="value" title=${exactVital(metric, row["p75"])}>${vitalValue(metric, row["p75"])}</span>${rating && html`<em class=${`rating ${rating}`}>${RATING_WORDS[rating]}</em>`}
       ${rating && html`<${Shares} row=${row} />`}
       <small class="faint">p75 of ${exactNumber(row["samples"])} samples</small>`}
   </button>`;
@@ -64,10 +64,10 @@ function Details({ metric }) {
   const series = useQuery({ query: { table: "performance", selects: [P75, SAMPLES], filters }, granularity: granularity.value, fill: true, limit: 10_000 });
   const worst = useQuery({ query: { table: "performance", selects: [P75, SAMPLES, ...SHARES], groupBy: [dimension], filters }, orderBy: [{ field: "samples", direction: "desc" }], limit: 100 });
   const rows = series.value?.data ?? [];
-  const ranked = (worst.value?.data ?? []).toSorted((one, other) => other["p75"] - one["p75"]);
+  const ranked = (worst.value?.data ?? []).toSorted((one, other) => worstFirst(metric)(one["p75"], other["p75"]));
   const rate = (/** @type {number} */ value) => {
     const rating = ratingOf(metric, value);
-    return html`<span class="rated">${rating && html`<em class=${`rating ${rating}`}>${RATING_WORDS[rating]}</em>`}${" "}<span>${vitalValue(metric, value)}</span></span>`;
+    return html`<span class="rated">${rating && html`<em class=${`rating ${rating}`}>${RATING_WORDS[rating]}</em>`}${" "}<span title=${exactVital(metric, value)}>${vitalValue(metric, value)}</span></span>`;
   };
   const name = (/** @type {any} */ value, /** @type {Row} */ row) => html`<button type="button" class="link" title=${valueName(dimension, value)} onClick=${() => navigate({ filters: [...page.value.filters, { field: dimension, operator: "eq", value }] })}>${valueName(dimension, value)}</button>${ratingOf(metric, row["p75"]) && html`<${Shares} row=${row} />`}`;
   const share = { isNumber: true, isMinor: true, format: (/** @type {number | null} */ value) => percent(value) };

@@ -1,9 +1,9 @@
 /** Web vitals: what they measure, and where good ends and poor begins. Pure. */
 
-import { exactNumber } from "../format.js";
+import { exactNumber, NOTHING, shortNumber } from "../format.js";
 
 /** @typedef {"good" | "fair" | "poor"} Rating */
-/** @typedef {{name: string, good: number, poor: number, unit: "ms" | "" | "fps"}} Vital  without a threshold: Infinity */
+/** @typedef {{name: string, good: number, poor: number, unit: "ms" | "" | "fps", isBetterHigh?: true}} Vital  without a threshold: Infinity */
 
 /** @type {Record<string, Vital>} */
 export const VITALS = {
@@ -12,7 +12,7 @@ export const VITALS = {
   CLS: { name: "Cumulative layout shift", good: 0.1, poor: 0.25, unit: "" },
   FCP: { name: "First contentful paint", good: 1800, poor: 3000, unit: "ms" },
   TTFB: { name: "Time to first byte", good: 800, poor: 1800, unit: "ms" },
-  FPS: { name: "Frames per second", good: Infinity, poor: Infinity, unit: "fps" },
+  FPS: { name: "Frames per second", good: Infinity, poor: Infinity, unit: "fps", isBetterHigh: true },
 };
 
 export const RATING_WORDS = { good: "Good", fair: "Needs improvement", poor: "Poor" };
@@ -25,10 +25,22 @@ export function ratingOf(metric, value) {
   return value <= vital.poor ? "fair" : "poor";
 }
 
-/** @param {string} metric @param {number | null | undefined} value */
+/** In seconds from one on, three digits and a letter from ten thousand on. @param {string} metric @param {number | null | undefined} value */
 export function vitalValue(metric, value) {
-  if (value == null) return "–";
+  if (value == null) return NOTHING;
   const unit = VITALS[metric]?.unit ?? "";
-  if (unit === "ms") return value >= 1000 ? `${(value / 1000).toFixed(2)} s` : `${Math.round(value)} ms`;
-  return unit === "fps" ? `${Math.round(value)} fps` : exactNumber(Number(value.toFixed(3)));
+  if (unit === "") return (value < 10_000 ? exactNumber : shortNumber)(Number(value.toFixed(3)));
+  if (unit === "fps" || Math.round(value) < 1000) return `${shortNumber(Math.round(value))} ${unit}`;
+  const seconds = value / 1000;
+  return `${seconds < 10_000 ? seconds.toFixed(2) : shortNumber(seconds)} s`;
+}
+
+/** All digits that matter. @param {string} metric @param {number | null | undefined} value */
+export function exactVital(metric, value) {
+  return value == null ? NOTHING : `${exactNumber(value)} ${VITALS[metric]?.unit ?? ""}`.trim();
+}
+
+/** Orders values from the worst to the best. @param {string} metric @returns {(one: number, other: number) => number} */
+export function worstFirst(metric) {
+  return (one, other) => (VITALS[metric]?.isBetterHigh ? one - other : other - one);
 }
