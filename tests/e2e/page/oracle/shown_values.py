@@ -133,9 +133,9 @@ def bucket(label: str, granularity: str) -> str:
         case "monthly":
             return f"{day:%B %Y}"
         case "weekly":
-            return f"Week of {day.day} {day:%b}"
+            return f"Week of {day.day} {day:%b %Y}"
         case "hourly":
-            return f"{day.day} {day:%b}, {label[11:16]}"
+            return f"{day.day} {day:%b %Y}, {label[11:16]}"
         case _:
             return f"{day:%a}, {day.day} {day:%b %Y}"
 

@@ -9,6 +9,7 @@ const PERCENT = new Intl.NumberFormat("en", { style: "percent", minimumFractionD
 const REGIONS = new Intl.DisplayNames("en", { type: "region", fallback: "code" });
 const DAY = dayFirst({ timeZone: "UTC", day: "numeric", month: "short" });
 const WHOLE_DAY = dayFirst({ timeZone: "UTC", weekday: "short", day: "numeric", month: "short", year: "numeric" });
+const DATE = dayFirst({ timeZone: "UTC", day: "numeric", month: "short", year: "numeric" });
 const SHORT_MONTH = dayFirst({ timeZone: "UTC", month: "short", year: "numeric" });
 const MONTH = dayFirst({ timeZone: "UTC", month: "long", year: "numeric" });
 
@@ -85,8 +86,8 @@ export function referrerName(url) {
 export function bucketName(date, granularity) {
   const time = bucketTime(date) * 1000;
   if (granularity === "monthly") return MONTH.format(time);
-  if (granularity === "weekly") return `Week of ${DAY.format(time)}`;
-  return granularity === "hourly" ? `${DAY.format(time)}, ${date.slice(11, 16)}` : WHOLE_DAY.format(time);
+  if (granularity === "weekly") return `Week of ${DATE.format(time)}`;
+  return granularity === "hourly" ? `${DATE.format(time)}, ${date.slice(11, 16)}` : WHOLE_DAY.format(time);
 }
 
 /** A bucket's `date` where there is little room: its first day, or its month. @param {string} date @param {string} granularity */
