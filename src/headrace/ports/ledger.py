@@ -20,10 +20,15 @@ class LogRange(Struct, frozen=True):
 
 
 class PendingBatch(Struct, frozen=True):
-    """The batch that was begun and not committed. Its number is part of its tokens."""
+    """The batch that was begun and not committed. Its number is part of its tokens.
+
+    `shards` is the store's number of shards when it began; None where the store has none, or an
+    earlier version began it.
+    """
 
     batch: int
     ranges: Mapping[str, LogRange]
+    shards: int | None = None
 
 
 class PartOutcome(Enum):
@@ -53,7 +58,11 @@ class Ledger(Protocol):
         ...
 
     def begin(
-        self, ranges: Mapping[str, LogRange], *, imported: Mapping[int, bytes] | None = None
+        self,
+        ranges: Mapping[str, LogRange],
+        *,
+        shards: int | None = None,
+        imported: Mapping[int, bytes] | None = None,
     ) -> PendingBatch:
         """Begin a batch with a number never used before. At most one is pending.
 

@@ -110,13 +110,27 @@ class StoreWriter(Protocol):
         """Create or migrate the tables. Safe to call at every start."""
         ...
 
+    def shards(self) -> int | None:
+        """Return the number of shards that new batches go to; None where the store has none.
+
+        Raises `StoreUnavailable` when it is not known.
+        """
+        ...
+
     def insert(
-        self, table: Table, arrow_stream: bytes, *, token: str, first_attempt: bool = False
+        self,
+        table: Table,
+        arrow_stream: bytes,
+        *,
+        token: str,
+        shards: int | None = None,
+        first_attempt: bool = False,
     ) -> None:
         """Insert a batch of rows, an Arrow IPC stream; missing columns get their defaults.
 
         Returns when the rows are on disk and visible to later selects. A batch whose token was
-        stored before is not stored again, so repeating after any failure is safe. With
+        stored before is not stored again, so repeating after any failure is safe. `shards` is what
+        `shards()` returned before the first attempt, so that all attempts go to one shard. With
         `first_attempt` the batch was never passed to any writer, so no store has to look for it.
         Raises `BatchRejected` for rows that can never be stored, `StoreUnavailable` when a retry
         may succeed.

@@ -28,8 +28,18 @@ class MemoryStore:
     def prepare(self) -> None:
         """See `ports.store.StoreWriter`."""
 
+    def shards(self) -> int | None:
+        """See `ports.store.StoreWriter`."""
+        return None
+
     def insert(
-        self, table: Table, arrow_stream: bytes, *, token: str, first_attempt: bool = False
+        self,
+        table: Table,
+        arrow_stream: bytes,
+        *,
+        token: str,
+        shards: int | None = None,  # noqa: ARG002 - it has none
+        first_attempt: bool = False,
     ) -> None:
         """See `ports.store.StoreWriter`. A first attempt is stored without looking at its token."""
         if not first_attempt and (table.name, token) in self._tokens:

@@ -92,12 +92,16 @@ class SqliteLedger:
         return None if encoded is None else _INTENT_DECODER.decode(encoded)
 
     def begin(
-        self, ranges: Mapping[str, LogRange], *, imported: Mapping[int, bytes] | None = None
+        self,
+        ranges: Mapping[str, LogRange],
+        *,
+        shards: int | None = None,
+        imported: Mapping[int, bytes] | None = None,
     ) -> PendingBatch:
         """Begin a batch; see `ports.ledger.Ledger`."""
         with self._transaction() as connection:
             batch = self._row("SELECT last_batch FROM ledger")[0] + 1
-            pending_batch = PendingBatch(batch=batch, ranges=ranges)
+            pending_batch = PendingBatch(batch=batch, ranges=ranges, shards=shards)
             connection.execute(
                 "UPDATE ledger SET last_batch = ?, intent = ?",
                 (batch, _ENCODER.encode(pending_batch)),

@@ -31,10 +31,13 @@ class BisectingInserter:
     retry after a crash could store rows twice. A batch that is stored as a whole needs no record.
     """
 
-    def __init__(self, store: StoreWriter, ledger: Ledger, *, token: str) -> None:
+    def __init__(
+        self, store: StoreWriter, ledger: Ledger, *, token: str, shards: int | None
+    ) -> None:
         self._store = store
         self._ledger = ledger
         self._token = token
+        self._shards = shards
         self._recorded = ledger.parts()
 
     def store(self, mapping: TableMapping[Any], batch: Batch[Any]) -> list[RejectedRow]:
@@ -74,7 +77,7 @@ class BisectingInserter:
         except Exception as error:  # noqa: BLE001 - no row may ever stop the loader
             return self._rejection_reason(mapping, rows, error)
         try:
-            self._store.insert(mapping.table, arrow_stream, token=token)
+            self._store.insert(mapping.table, arrow_stream, token=token, shards=self._shards)
         except BatchRejected as error:
             return self._rejection_reason(mapping, rows, error)
         return None

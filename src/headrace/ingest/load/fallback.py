@@ -50,13 +50,14 @@ def insert_with_bisection(
     store: StoreWriter,
     ledger: Ledger,
     token: str,
+    shards: int | None,
 ) -> BatchResult:
     """Store all rows of a pending batch but those that the store rejects.
 
-    Rows and tokens are the same as in the first attempt. Raises `StoreUnavailable`.
+    Rows, tokens and shards are the same as in the first attempt. Raises `StoreUnavailable`.
     """
     batches = group_by_kind(records, dedup, identity=ledger.identity())
-    inserter = BisectingInserter(store, ledger, token=token)
+    inserter = BisectingInserter(store, ledger, token=token, shards=shards)
     rows: dict[EventKind, int] = {}
     entries = list(quarantine_entries.undecodable(records))
     for event_kind, batch in batches.items():

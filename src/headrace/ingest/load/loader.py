@@ -85,7 +85,9 @@ class Loader:
                 **{log: one.end for log, one in batch.ranges.items()},
             }
             with self._observed():
-                pending = self._ledger.begin(batch.ranges, imported=batch.imported)
+                pending = self._ledger.begin(
+                    batch.ranges, shards=self._store.shards(), imported=batch.imported
+                )
                 ranges = self._ranges_to_load(stored_offsets, ends)
                 is_stored, next_batch = False, None
                 if self._claims is None or not batch.new_digests:
@@ -153,25 +155,29 @@ class Loader:
     def _insert_and_read_ahead(
         self, pending: PendingBatch, batch: EncodedBatch, ranges: Mapping[str, LogRange]
     ) -> tuple[bool, EncodedBatch | None]:
-        token = self._token(pending)
         if not ranges:
-            return self._insert(batch, token), None
-        inserting = self._executor.submit(self._insert, batch, token)
+            return self._insert(batch, pending), None
+        inserting = self._executor.submit(self._insert, batch, pending)
         try:
             next_batch = self._read_next(ranges, pending_digests=batch.new_digests)
         finally:
             inserting.exception()  # waits: no insert may run after a load
         return inserting.result(), next_batch
 
-    def _insert(self, batch: EncodedBatch, token: str) -> bool:
+    def _insert(self, batch: EncodedBatch, pending: PendingBatch) -> bool:
         """Insert all rows of a newly begun batch; return whether the store accepted them."""
         for encoded in batch.tables:
             if encoded.arrow is None:
                 return False
             table = TABLE_MAPPINGS[encoded.event_kind].table
             try:
-                part = part_token(token, table, 0, encoded.rows)
-                self._store.insert(table, encoded.arrow, token=part, first_attempt=True)
+                self._store.insert(
+                    table,
+                    encoded.arrow,
+                    token=part_token(self._token(pending), table, 0, encoded.rows),
+                    shards=pending.shards,
+                    first_attempt=True,
+                )
             except BatchRejected:
                 return False
         return True
@@ -184,6 +190,7 @@ class Loader:
             store=self._store,
             ledger=self._ledger,
             token=self._token(pending),
+            shards=pending.shards,
         )
 
     def _deduplicate(self, pending: PendingBatch, records: Sequence[ReadRecord]) -> DedupResult:

@@ -82,13 +82,19 @@ def dedicated_cluster(
 
 
 class CuttingProxy:
-    """Forwards to a server; cuts requests after `most_sent` bytes or drops all responses."""
+    """Forwards to a server; cuts requests after `most_sent` bytes or drops all responses.
+
+    It withholds what contains an INSERT while `passes` is not set, and sets `withheld` then.
+    """
 
     def __init__(self, port: int) -> None:
         self._target = port
         self.port = free_port()
         self.most_sent: int | None = None
         self.drops_responses = False
+        self.passes = threading.Event()
+        self.passes.set()
+        self.withheld = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", self.port))
         self._thread = threading.Thread(target=self._accept, daemon=True)
         self._thread.start()
@@ -114,6 +120,9 @@ class CuttingProxy:
         sent = 0
         with contextlib.suppress(OSError):
             while (chunk := source.recv(65_536)) and not (is_response and self.drops_responses):
+                if not is_response and b"INSERT" in chunk and not self.passes.is_set():
+                    self.withheld.set()
+                    self.passes.wait()
                 if not is_response and self.most_sent is not None:
                     target.sendall(chunk[: max(self.most_sent - sent, 0)])
                     if sent + len(chunk) > self.most_sent:
@@ -199,6 +208,35 @@ def test_a_retry_through_another_host_reaches_the_same_shard(cluster: ClickHouse
             writer.insert(EVENTS, stream, token=f"batch {number}")
         writer.close()
     assert cluster.rows(COUNT) == [[40, 40]]
+
+
+def test_a_late_insert_and_its_retry_after_shards_were_added_are_stored_once(
+    cluster: ClickHouseTables,
+) -> None:
+    """The first attempt began with one shard, and reaches it after the retry with two."""
+    first, second = cluster.servers
+    proxy = CuttingProxy(first.port)
+    address = replace(
+        cluster.address, hosts=(Host("127.0.0.1", proxy.port), Host(second.host, second.port))
+    )
+    late, retrying = ClickHouseWriter(address), ClickHouseWriter(cluster.address)
+    late.prepare()
+    batches = {f"batch {n}": arrow_stream(EVENTS, rows(n * 10)) for n in range(4)}
+    for token, stream in batches.items():
+        proxy.passes.clear()
+        proxy.withheld.clear()
+        with ThreadPoolExecutor(1) as machine:
+            inserting = machine.submit(late.insert, EVENTS, stream, token=token, shards=1)
+            assert proxy.withheld.wait(60)
+            retrying.insert(EVENTS, stream, token=token, shards=1)
+            proxy.passes.set()
+            inserting.result()
+    assert cluster.rows(COUNT) == [[40, 40]]
+    retrying.insert(EVENTS, arrow_stream(EVENTS, rows(900)), token="batch 0", shards=9)
+    assert cluster.rows(COUNT) == [[50, 50]]
+    late.close()
+    retrying.close()
+    proxy.close()
 
 
 def test_a_batch_is_one_part_of_one_shard(cluster: ClickHouseTables) -> None:

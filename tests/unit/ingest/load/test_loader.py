@@ -93,12 +93,18 @@ class RecordingStore(MemoryStore):
         self.tokens: list[str] = []
 
     def insert(
-        self, table: Table, arrow_stream: bytes, *, token: str, first_attempt: bool = False
+        self,
+        table: Table,
+        arrow_stream: bytes,
+        *,
+        token: str,
+        shards: int | None = None,
+        first_attempt: bool = False,
     ) -> None:
         self.tokens.append(token)
         if len(self.tokens) in self.unavailable:
             raise StoreUnavailable("The engine is away.")
-        super().insert(table, arrow_stream, token=token, first_attempt=first_attempt)
+        super().insert(table, arrow_stream, token=token, shards=shards, first_attempt=first_attempt)
 
 
 @dataclass
@@ -599,12 +605,18 @@ class FlakyStore(RecordingStore):
     """Rejects the first batch twice and is unavailable later; otherwise it accepts everything."""
 
     def insert(
-        self, table: Table, arrow_stream: bytes, *, token: str, first_attempt: bool = False
+        self,
+        table: Table,
+        arrow_stream: bytes,
+        *,
+        token: str,
+        shards: int | None = None,
+        first_attempt: bool = False,
     ) -> None:
         if len(self.tokens) < 2:
             self.tokens.append(token)
             raise BatchRejected("A row is refused.")
-        super().insert(table, arrow_stream, token=token, first_attempt=first_attempt)
+        super().insert(table, arrow_stream, token=token, shards=shards, first_attempt=first_attempt)
 
 
 def test_batch_recorded_as_rejected_is_never_retried_in_full(harness: MakeHarness) -> None:
@@ -617,6 +629,43 @@ def test_batch_recorded_as_rejected_is_never_retried_in_full(harness: MakeHarnes
     full, full_again, first_half, second_half, second_half_again = store.tokens
     assert (full, second_half) == (full_again, second_half_again)
     assert len({full, first_half, second_half}) == 3
+
+
+class GrowingStore(RecordingStore):
+    """A store that gets a shard; it records the number of shards of each insert."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.current_shards = 2
+        self.used_shards: list[int | None] = []
+
+    def shards(self) -> int | None:
+        return self.current_shards
+
+    def insert(
+        self,
+        table: Table,
+        arrow_stream: bytes,
+        *,
+        token: str,
+        shards: int | None = None,
+        first_attempt: bool = False,
+    ) -> None:
+        self.used_shards.append(shards)
+        super().insert(table, arrow_stream, token=token, shards=shards, first_attempt=first_attempt)
+
+
+def test_a_pending_batch_keeps_to_the_shards_that_it_began_with(harness: MakeHarness) -> None:
+    store = GrowingStore(unavailable=[2])
+    logs = ListedLogs(worker_0=[events("a"), events("b"), events("c")])
+    made = harness(logs, store, limits=BatchLimits(max_rows=1))
+    with pytest.raises(StoreUnavailable):
+        made.loader.load_available()
+    store.current_shards = 3
+    made.ledger.close()
+    again = harness(logs, store, limits=BatchLimits(max_rows=1))
+    again.loader.load_available()
+    assert (again.names(), store.used_shards) == (["a", "b", "c"], [2, 2, 2, 3])
 
 
 def test_stored_items_are_counted_as_accepted(harness: MakeHarness) -> None:

@@ -84,8 +84,18 @@ class ChdbWriter:
         ensure_identities(self._directories)
         make_metadata_durable(self._chdb.directory, self._database)
 
+    def shards(self) -> int | None:
+        """Return None: the store is in one process."""
+        return None
+
     def insert(
-        self, table: Table, arrow_stream: bytes, *, token: str, first_attempt: bool = False
+        self,
+        table: Table,
+        arrow_stream: bytes,
+        *,
+        token: str,
+        shards: int | None = None,  # noqa: ARG002 - it has none
+        first_attempt: bool = False,
     ) -> None:
         """Store a batch; see `StoreWriter.insert`. Up to a million rows are one part."""
         stored = STORAGE_TABLES[table.name]

@@ -129,12 +129,22 @@ class ClickHouseWriter:
             if self._clock.monotonic_s() - began_s > self._prepare_timeout_s:
                 self._prepare_timeout_s = min(self._prepare_timeout_s * 2, _MAX_PREPARE_TIMEOUT_S)
 
+    def shards(self) -> int | None:
+        """Return the number of shards of the cluster, None without one; see `StoreWriter.shards`.
+
+        Prepares the tables where that is not done. Raises what `prepare` raises.
+        """
+        if self._shards is None:
+            self.prepare()
+        return self._shards or None
+
     def insert(
         self,
         table: Table,
         arrow_stream: bytes,
         *,
         token: str,
+        shards: int | None = None,
         first_attempt: bool = False,  # noqa: ARG002 - every attempt searches the servers
     ) -> None:
         """Store a batch; see `StoreWriter.insert`. Up to a million rows are one part."""
@@ -147,7 +157,7 @@ class ClickHouseWriter:
         if not self.is_prepared:
             self.prepare()
         try:
-            self._insert_once(stored, arrow_stream, row, f"{token}-{row.row_id.hex()}")
+            self._insert_once(stored, arrow_stream, row, f"{token}-{row.row_id.hex()}", shards)
         except ClickHouseError as failure:
             error: Exception = insert_error(failure)
             if failure.code in _TRUNCATED_STREAM:
@@ -226,7 +236,12 @@ class ClickHouseWriter:
         return int(shards)
 
     def _insert_once(
-        self, table: StoredTable, arrow_stream: bytes, row: RowKey, token: str
+        self,
+        table: StoredTable,
+        arrow_stream: bytes,
+        row: RowKey,
+        token: str,
+        shards: int | None,
     ) -> None:
         """Insert a batch unless it is stored, and verify that it is stored afterwards.
 
@@ -236,7 +251,7 @@ class ClickHouseWriter:
         read a replica that is behind, so there is none.
         """
         again = () if self._address.is_replicated else (f"{token}-again",)
-        settings = self._insert_settings(token)
+        settings = self._insert_settings(token, shards)
         for attempt in (token, *again):
             search = self._find_batch(table, row)
             if search.is_found:
@@ -270,11 +285,18 @@ class ClickHouseWriter:
             )
         )
 
-    def _insert_settings(self, token: str) -> dict[str, Any]:
+    def _insert_settings(self, token: str, shards: int | None) -> dict[str, Any]:
+        """Return the settings of a batch: its shard is one of those that it began with.
+
+        An attempt whose client is gone may still run there, and only that shard rejects another
+        one. Where the cluster has fewer shards by now, that one may be gone.
+        """
         settings = insert_settings(read_timeout_s=self._read_timeout_s, quorum=self._address.quorum)
         if self._shards:
             settings["distributed_foreground_insert"] = 1
-            settings["insert_shard_id"] = crc32(token.encode()) % self._shards + 1
+            settings["insert_shard_id"] = _shard_of(
+                token, min(shards or self._shards, self._shards)
+            )
         return settings
 
     def _find_batch(self, table: StoredTable, row: RowKey) -> "_Search":
@@ -305,6 +327,10 @@ class ClickHouseWriter:
         if 0 < found < address.quorum:
             raise StoreUnavailable(f"too few replicas have a batch of {table.name} yet")
         return _Search(bool(found), int(time_ms))
+
+
+def _shard_of(token: str, shards: int) -> int:
+    return crc32(token.encode()) % shards + 1
 
 
 class _Search(NamedTuple):
