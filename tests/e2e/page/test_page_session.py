@@ -144,6 +144,7 @@ FORMS = (
     Form("admin/erasures", ("", ""), ".erase input", "ann", (".erase button", "Count the rows")),
     Form("admin/storage", ("", ""), "[aria-label='Events, days']", "30", ("button", "What would")),
     Form("explore", (".query footer button", "JSON"), "textarea", '{"a": ', ("button", "Saved q")),
+    Form("explore", ("button", "Saved q"), ".saved input", "top-pages", (".saved button", "Save")),
 )
 
 

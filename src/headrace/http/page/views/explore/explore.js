@@ -57,7 +57,7 @@ export function Explore() {
 function SavedQueries(props) {
   if (!session.value?.scopes.includes("manage:data")) return null;
   const then = (/** @type {() => void} */ close, /** @type {any} */ act) => (/** @type {any[]} */ ...given) => (close(), act(...given));
-  return html`<${Popover} title="Saved queries" className="quiet" label="Saved queries">${(/** @type {() => void} */ close) => html`<${LatePanel} ...${props} onOpen=${then(close, props.onOpen)} onSaved=${then(close, props.onSaved)} />`}<//>`;
+  return html`<${Popover} title="Saved queries" draft="saved queries" className="quiet" label="Saved queries">${(/** @type {() => void} */ close) => html`<${LatePanel} ...${props} onOpen=${then(close, props.onOpen)} onSaved=${then(close, props.onSaved)} />`}<//>`;
 }
 
 /** @param {import("./saved.js").PanelProps} props */

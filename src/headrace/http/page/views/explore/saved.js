@@ -2,6 +2,7 @@
 
 import { deleteSaved, savedBody, savedQueries, saveQuery } from "../../api/saved.js";
 import { Copyable } from "../../controls/copyable.js";
+import { usePanelDraft } from "../../controls/draft.js";
 import { useLoad } from "../../controls/load.js";
 import { Empty, explain, Failure, Skeleton } from "../../controls/messages.js";
 import { OptionList } from "../../controls/option_list.js";
@@ -19,7 +20,7 @@ const NAME = "[a-z0-9\\-]{1,64}";
 /** @param {PanelProps} props */
 export function Panel({ website, body, onOpen, onSaved }) {
   const [opened] = useState(() => Date.now()); // an answer that was kept would lack what was saved meanwhile
-  const [name, setName] = useState("");
+  const [name, setName] = usePanelDraft("name", () => "");
   const [failure, setFailure] = useState(/** @type {unknown} */ (null));
   const { value, error, reload } = useLoad(`saved ${website} ${opened}`, (signal) => savedQueries(website, signal));
   const attempt = (/** @type {() => Promise<void>} */ work) => {
