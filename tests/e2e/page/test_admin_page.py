@@ -29,6 +29,16 @@ LINES = "document.querySelectorAll('.lines details').length"
 
 
 @pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service of its own: lists show 200 objects, and the one that tests share may have more."""
+    own = Service(tmp_path_factory.mktemp("administration") / "data", workers=2)
+    try:
+        yield own.start()
+    finally:
+        own.kill()
+
+
+@pytest.fixture(scope="module")
 def page(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """A tab of an operator whose session may read and change everything."""
     profile = tmp_path_factory.mktemp("chromium") / "profile"
