@@ -432,6 +432,36 @@ def test_command_that_needs_data_does_not_create_a_data_directory(
     assert list(data.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (
+            {},
+            (
+                "--to embedded needs the URL of ClickHouse: set HEADRACE_CLICKHOUSE_URL or"
+                " HEADRACE_CLICKHOUSE_URL_FILE"
+            ),
+        ),
+        (
+            {"HEADRACE_CLICKHOUSE_URL": "http://127.0.0.1:1"},
+            (
+                "HEADRACE_CLICKHOUSE_URL has no valid URL: expected"
+                " clickhouse://USER:PASSWORD@HOST:PORT/DATABASE (clickhouses://)"
+            ),
+        ),
+    ],
+    ids=["missing", "invalid"],
+)
+def test_migration_without_a_url_of_clickhouse_creates_no_data_directory(
+    data: Path, settings: Mapping[str, str], reason: str
+) -> None:
+    done = start(
+        HEADRACE, "migrate-store", "--to", "embedded", "--data", str(data), settings=settings
+    )
+    assert done == Done(1, "", f"headrace: {reason}\n")
+    assert not data.exists()
+
+
 def test_data_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = start(HEADRACE, "website", "list", "--data", str(tmp_path / "file"))

@@ -13,7 +13,6 @@ from headrace.cli.output import pluralize, print_json, print_table
 from headrace.cli.progress import ProgressLine
 from headrace.model.migration import DayMismatch, MigrationResult, MigrationTarget
 from headrace.wiring.commands.migration import migrate_store, migration_target
-from headrace.wiring.data import create_data_dir
 
 _MAX_SHOWN = 50
 _HEADERS = ("table", "website", "day", "target rows", "source rows", "checksums")
@@ -44,8 +43,6 @@ def migrate_store_command(to: str, rows_at_once: int, data: str | None, as_json:
     """
     configure_logging("error", process="migrate-store")
     settings = load_settings({"data_dir": data})
-    if migration_target(to) is MigrationTarget.EMBEDDED:
-        create_data_dir(settings)
     with ProgressLine("Copying rows", is_printed_to_files=True) as line:
         result = migrate_store(settings, to=to, progress=_Progress(line), rows_at_once=rows_at_once)
     if as_json:

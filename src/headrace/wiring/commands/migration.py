@@ -40,6 +40,7 @@ from headrace.model.migration import MigrationResult, MigrationTarget
 from headrace.model.storage import STORAGE_TABLES
 from headrace.wiring.commands.reapplied_erasures import erase_again
 from headrace.wiring.data import (
+    create_data_dir,
     locked_for_command,
     migrate_data_dir_if_idle,
     require_data,
@@ -63,6 +64,8 @@ def migrate_store(
     address = _address(settings, to)
     if migration_target(to) is MigrationTarget.CLICKHOUSE:
         require_data(settings)
+    else:
+        create_data_dir(settings)
     with ExitStack() as stack:
         service = _lock_data_dir(settings, stack)
         state = MigrationState(paths.root)
