@@ -529,6 +529,14 @@ def test_list_without_data_names_the_directory_and_creates_nothing(
     assert list(data.iterdir()) == []
 
 
+def test_audit_log_without_data_names_the_directory_and_creates_nothing(
+    run: Run, data: Path
+) -> None:
+    output = f"{data} has no audit log: nothing was changed.\n"
+    assert [run("audit"), run("audit", "--json").value] == [Done(0, output, ""), []]
+    assert not data.exists()
+
+
 def test_terminal_output_is_sentences_and_aligned_tables(run: Run) -> None:
     output = run("website", "create", "--name", "Blog", "--origin", "*.blog.example").out
     website = WEBSITE_ID.findall(output)[0]

@@ -3,7 +3,7 @@
 import click
 
 from headrace.base.settings import load_settings
-from headrace.cli.directory import list_from_directory
+from headrace.cli.directory import directory_label, list_from_directory
 from headrace.cli.options import WholeNumber, data_options
 from headrace.cli.output import format_short_timestamp, print_json, print_table
 from headrace.formats.directory_objects import audit_object
@@ -38,7 +38,7 @@ def audit_command(limit: int, before: str | None, data: str | None, as_json: boo
         headers = ("id", "time", "by", "action", "object", "changed")
         print_table(headers, [_row(line) for line in found])
     else:
-        click.echo("Nothing was changed.")
+        click.echo(f"{directory_label(settings)} has no audit log: nothing was changed.")
 
 
 def _row(line: AuditLine) -> tuple[str, ...]:
