@@ -34,6 +34,9 @@ __all__ = [
 
 TESTS = Path(__file__).parent
 LONG_MARKS = ("slow", "browser", "node", "clickhouse")
+LONG_SUITES = ("property",)
+"""Their tests draw many examples: one took more than two minutes on a slow machine."""
+
 LONG_TIMEOUT_S = 900
 """Ten times what the slowest test takes; npm alone may take 300 s to install ClickHouse."""
 
@@ -53,7 +56,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order the tests, give marked ones the long timeout, and measure coverage in two suites.
+    """Order the tests, give long ones the long timeout, and measure coverage in two suites.
 
     Coverage is that of unit and contract tests alone. A timeout on the command line applies to all
     tests.
@@ -61,7 +64,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = in_order(items)
     timeout_given = config.getoption("timeout", None) is not None
     for item in items:
-        if not timeout_given and any(map(item.get_closest_marker, LONG_MARKS)):
+        suite = item.path.parts[len(TESTS.parts)]
+        is_long = suite in LONG_SUITES or any(map(item.get_closest_marker, LONG_MARKS))
+        if not timeout_given and is_long:
             item.add_marker(pytest.mark.timeout(LONG_TIMEOUT_S))
-        if item.path.parts[len(TESTS.parts)] not in MEASURED_SUITES:
+        if suite not in MEASURED_SUITES:
             item.add_marker(pytest.mark.no_cover)
