@@ -70,6 +70,9 @@ class TailedLoader:
         except (OSError, StoreUnavailable) as error:
             self._log.warning("live_rows_not_read", reason=str(error))
             return
+        except Exception as error:  # noqa: BLE001 - no error may keep rows from being loaded
+            self._log.error("live_rows_not_read", exc_info=error)
+            return
         if self._deliver is not None and (rows or not is_complete):
             self._deliver(rows, is_complete)
 

@@ -185,7 +185,9 @@ async def test_each_load_is_read_first_and_a_failed_one_forgets_nothing() -> Non
     assert harness.reader.calls == ["read", "load"]
 
 
-@pytest.mark.parametrize("error", [OSError("disk"), StoreUnavailable("ledger")])
+@pytest.mark.parametrize(
+    "error", [OSError("disk"), StoreUnavailable("ledger"), ValueError("a fault of ours")]
+)
 async def test_rows_that_cannot_be_read_stop_no_load(error: Exception) -> None:
     harness = Harness()
     harness.reader.error = error
