@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
+from headrace.adapters.engine.background_steps import BackgroundSteps
 from headrace.adapters.engine.erasure_steps import ErasureSteps, LeftoversT, Machines
 from headrace.adapters.engine.exports import ExcludeImports
 from headrace.adapters.engine.load_loop import LoadAll, LoadLoop
@@ -100,9 +100,7 @@ class EngineErasures(Generic[LeftoversT]):
         self._log = log
         self._files_poll_s = files_poll_s
         self._failing_answer_s = failing_answer_s
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="erase")
-        self._store_lock = asyncio.Lock()  # steps use the connections of one thread at a time
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._background = BackgroundSteps("erase")
 
     async def begin(self, request: ErasureRequest) -> Erasure:
         """Begin an erasure; return when no answer has its rows, or soon after a step has failed.
@@ -111,19 +109,19 @@ class EngineErasures(Generic[LeftoversT]):
         noted it has begun: a deletion that fails is begun again, as at a start. An erasure goes on
         where its caller is cancelled: the step that notes it cannot be stopped.
         """
-        return await asyncio.shield(self._start(self._begin_and_wait(request)))
+        return await self._background.to_end(self._begin_and_wait(request))
 
     async def _begin_and_wait(self, request: ErasureRequest) -> Erasure:
         if request.dry_run:
             return await self._begin(partial(self._steps.begin, request), request.website_id)
-        await self._on_thread(self._machines.join)
+        await self._background.run(self._machines.join)
         erasure, is_deleting = await self._begin(
             partial(self._note_and_delete, request), request.website_id
         )
         answer = _Answer(erasure)
         if not is_deleting:
             answer.note_failure(erasure)
-        self._start(self._complete(erasure, has_begun=is_deleting, answer=answer))
+        self._background.start(self._complete(erasure, has_begun=is_deleting, answer=answer))
         self._log.info("erasure_begun", erasure=erasure.id, website=erasure.website_id)
         return await answer.wait(self._failing_answer_s)
 
@@ -146,7 +144,7 @@ class EngineErasures(Generic[LeftoversT]):
         """
         at_once = asyncio.Semaphore(_DELETIONS_AT_ONCE)
         async with asyncio.TaskGroup() as deletions:
-            for erasure in await self._on_thread(self._steps.pending):
+            for erasure in await self._background.run(self._steps.pending):
                 if erasure.answers_clean_ms and erasure.plan is not None:
                     deletions.create_task(self._delete_again(erasure, at_once))
 
@@ -158,7 +156,7 @@ class EngineErasures(Generic[LeftoversT]):
         backoff_s = _INITIAL_BACKOFF_S
         while True:
             try:
-                await self._on_thread(partial(self._steps.delete, erasure))
+                await self._background.run(partial(self._steps.delete, erasure))
                 await self._until_deleted(erasure)
             except (StoreUnavailable, OperatorError) as error:
                 self._log.warning("erasure_failed", erasure=erasure.id, reason=str(error))
@@ -169,21 +167,21 @@ class EngineErasures(Generic[LeftoversT]):
 
     async def resume_pending(self) -> None:
         """Go on with the erasures that an earlier process began."""
-        for erasure in await self._on_thread(self._steps.pending):
-            self._start(self._complete(erasure, has_begun=False))
+        for erasure in await self._background.run(self._steps.pending):
+            self._background.start(self._complete(erasure, has_begun=False))
 
     def follow_others(self) -> None:
         """Begin to carry out the erasures of other machines."""
         if self._follow_s is not None:
-            self._start(self._follow(self._follow_s))
+            self._background.start(self._follow(self._follow_s))
 
     async def _follow(self, every_s: float) -> None:
         is_failing = False
         while True:
             try:
-                for erasure in await self._on_thread(self._machines.adopt):
+                for erasure in await self._background.run(self._machines.adopt):
                     self._log.info("erasure_adopted", erasure=erasure.id)
-                    self._start(self._complete(erasure, has_begun=False))
+                    self._background.start(self._complete(erasure, has_begun=False))
                 is_failing = False
             except Exception as error:  # noqa: BLE001 - no error may end the task
                 if not is_failing:
@@ -193,18 +191,9 @@ class EngineErasures(Generic[LeftoversT]):
 
     async def close(self) -> None:
         """End after the running step. The erasures go on when the engine starts again."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.to_thread(self._thread.shutdown)
+        await self._background.close()
         await asyncio.to_thread(self._steps.close)
         await asyncio.to_thread(self._machines.close)
-
-    def _start(self, work: Coroutine[Any, Any, _ResultT]) -> asyncio.Task[_ResultT]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
     async def _complete(
         self, erasure: Erasure, *, has_begun: bool, answer: _Answer | None = None
@@ -231,7 +220,7 @@ class EngineErasures(Generic[LeftoversT]):
                 position += 1
             except Exception as error:  # noqa: BLE001 - no error may end an erasure
                 position = 0 if isinstance(error, DeletionLost) else position
-                erasure = await self._on_thread(partial(self._note_failure, erasure, error))
+                erasure = await self._background.run(partial(self._note_failure, erasure, error))
                 answer.note_failure(erasure)
                 await asyncio.sleep(backoff_s)
                 backoff_s = min(backoff_s * 2, _MAX_BACKOFF_S)
@@ -244,41 +233,41 @@ class EngineErasures(Generic[LeftoversT]):
         await self._until_deleted(erasure)
         # A result that was computed meanwhile may have some of the rows.
         await self._load_loop.run_exclusive(lambda: self._forget_results(erasure.website_id))
-        await self._on_thread(partial(self._machines.note_clean, erasure))
-        while not await self._on_thread(  # noqa: ASYNC110
+        await self._background.run(partial(self._machines.note_clean, erasure))
+        while not await self._background.run(  # noqa: ASYNC110
             partial(self._machines.are_answers_clean, erasure)
         ):
             await asyncio.sleep(_OTHERS_POLL_S)
-        clean = await self._on_thread(partial(self._steps.note_clean, erasure))
+        clean = await self._background.run(partial(self._steps.note_clean, erasure))
         answer.note_clean(clean)
         return clean
 
     async def _until_deleted(self, erasure: Erasure) -> None:
-        while await self._on_thread(partial(self._steps.is_deleting, erasure)):  # noqa: ASYNC110
+        while await self._background.run(partial(self._steps.is_deleting, erasure)):  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)  # no store notifies anybody
 
     async def _until_files_clean(self, erasure: Erasure) -> Erasure:
-        left = await self._on_thread(partial(self._steps.clean_files, erasure))
-        while await self._on_thread(partial(self._steps.are_files_left, left)):  # noqa: ASYNC110
+        left = await self._background.run(partial(self._steps.clean_files, erasure))
+        while await self._background.run(partial(self._steps.are_files_left, left)):  # noqa: ASYNC110
             await asyncio.sleep(self._files_poll_s)
-        await self._on_thread(partial(self._machines.note_files_clean, erasure))
+        await self._background.run(partial(self._machines.note_files_clean, erasure))
         return erasure
 
     async def _forget_identifier(self, erasure: Erasure) -> Erasure:
         """Forget it where other machines have not finished: that may take days."""
-        if await self._on_thread(partial(self._machines.are_files_clean, erasure)):
+        if await self._background.run(partial(self._machines.are_files_clean, erasure)):
             return erasure
-        return await self._on_thread(partial(self._steps.forget_identifier, erasure))
+        return await self._background.run(partial(self._steps.forget_identifier, erasure))
 
     async def _until_others_done(self, erasure: Erasure) -> Erasure:
-        while not await self._on_thread(partial(self._machines.are_files_clean, erasure)):
-            reason = await self._on_thread(partial(self._machines.describe_absent, erasure))
-            erasure = await self._on_thread(partial(self._steps.note_failure, erasure, reason))
+        while not await self._background.run(partial(self._machines.are_files_clean, erasure)):
+            reason = await self._background.run(partial(self._machines.describe_absent, erasure))
+            erasure = await self._background.run(partial(self._steps.note_failure, erasure, reason))
             await asyncio.sleep(self._files_poll_s)
-        return await self._on_thread(partial(self._machines.with_all_parts, erasure))
+        return await self._background.run(partial(self._machines.with_all_parts, erasure))
 
     async def _finish(self, erasure: Erasure) -> Erasure:
-        return await self._on_thread(partial(self._steps.finish, erasure))
+        return await self._background.run(partial(self._steps.finish, erasure))
 
     def _note_failure(self, erasure: Erasure, error: Exception) -> Erasure:
         known = isinstance(error, StoreUnavailable | OperatorError)
@@ -289,10 +278,6 @@ class EngineErasures(Generic[LeftoversT]):
         with contextlib.suppress(StoreUnavailable):
             return self._steps.note_failure(erasure, reason)
         return erasure
-
-    async def _on_thread(self, step: Callable[[], _ResultT]) -> _ResultT:
-        async with self._store_lock:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, step)
 
     async def _begin(
         self, step: Callable[[Mapping[str, LogOffset]], _ResultT], website_id: str
@@ -306,5 +291,5 @@ class EngineErasures(Generic[LeftoversT]):
             with self._blocking_requeue():
                 return step(load_all())
 
-        async with self._exclude_imports(website_id), self._store_lock:
+        async with self._exclude_imports(website_id), self._background.lock:
             return await self._load_loop.run_loaded(take)

@@ -1,11 +1,11 @@
 """Prunes within the engine process: on demand, and by itself every day."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol
 
+from headrace.adapters.engine.background_steps import BackgroundSteps
 from headrace.adapters.engine.load_loop import LoadLoop
 from headrace.base.clock import MILLISECONDS_PER_DAY, Clock
 from headrace.base.errors import OperatorError, StoreUnavailable
@@ -24,8 +24,6 @@ QUIET_AFTER_MIDNIGHT_MS: Final = MILLISECONDS_PER_DAY // 24
 another machine, so one deletion an hour later finds all of them: each rewrites the same parts."""
 
 _POLL_S: Final = 0.2
-
-_ResultT = TypeVar("_ResultT")
 
 
 class PruneSteps(Protocol):
@@ -84,14 +82,12 @@ class EnginePruning:
         self._log = log
         self._first_prune_s = first_prune_s
         self._interval_s = interval_s
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="prune")
-        self._store_lock = asyncio.Lock()  # steps use the connections of one thread at a time
+        self._background = BackgroundSteps("prune")
         self._prune_lock = asyncio.Lock()
-        self._tasks: set[asyncio.Task[Any]] = set()
 
     def start(self) -> None:
         """Begin to prune every day."""
-        self._tasks.add(asyncio.create_task(self._run()))
+        self._background.start(self._run())
 
     async def describe(self, website_id: WebsiteId | None) -> tuple[StoredRows, ...]:
         """Return what is stored of one website, or of all, with everything durable at the call.
@@ -99,7 +95,9 @@ class EnginePruning:
         Raises `StoreUnavailable` or `OperatorError`.
         """
         await self._load_loop.barrier()
-        return await self._to_end(self._on_thread(partial(self._describer.describe, website_id)))
+        return await self._background.to_end(
+            self._background.run(partial(self._describer.describe, website_id))
+        )
 
     async def prune(self, *, dry_run: bool = False) -> tuple[ExpiredRows, ...]:
         """Delete all expired rows; return when they are in no part that is read.
@@ -107,25 +105,15 @@ class EnginePruning:
         A dry run deletes nothing. A prune that is cancelled goes on in the store. Raises
         `StoreUnavailable` or `OperatorError`.
         """
-        return await self._to_end(self._prune(dry_run=dry_run))
-
-    async def _to_end(self, work: Coroutine[Any, Any, _ResultT]) -> _ResultT:
-        """Return the result of work that goes on where the caller is cancelled.
-
-        A thread cannot be stopped: the connections are in use until it returns.
-        """
-        running = asyncio.create_task(work)
-        self._tasks.add(running)
-        running.add_done_callback(self._tasks.discard)
-        return await asyncio.shield(running)
+        return await self._background.to_end(self._prune(dry_run=dry_run))
 
     async def _prune(self, *, dry_run: bool) -> tuple[ExpiredRows, ...]:
         await self._load_loop.barrier()
         async with self._prune_lock:
-            expired = await self._on_thread(self._steps.find_expired)
+            expired = await self._background.run(self._steps.find_expired)
             if dry_run or not expired:
                 return expired
-            async with self._store_lock:
+            async with self._background.lock:
                 await self._load_loop.run_exclusive(partial(self._begin, expired))
             await self._until_deleted()
         self._log.info("rows_pruned", rows=sum(one.rows for one in expired))
@@ -133,10 +121,7 @@ class EnginePruning:
 
     async def close(self) -> None:
         """End after the running step; what was begun goes on at the next start."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.to_thread(self._thread.shutdown)
+        await self._background.close()
         await asyncio.to_thread(self._close_store)
 
     def _begin(self, expired: Sequence[ExpiredRows]) -> None:
@@ -144,7 +129,7 @@ class EnginePruning:
         self._steps.begin(expired)
 
     async def _until_deleted(self) -> None:
-        while await self._on_thread(self._steps.is_deleting):  # noqa: ASYNC110
+        while await self._background.run(self._steps.is_deleting):  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)  # no store notifies anybody
         # A longer retention would show results again that were cached before.
         await self._load_loop.run_exclusive(self._forget_results)
@@ -165,7 +150,3 @@ class EnginePruning:
             self._log.warning("prune_failed", reason=str(error))
         except Exception as error:  # noqa: BLE001 - no error may end the task
             self._log.error("prune_failed", exc_info=error)
-
-    async def _on_thread(self, step: Callable[[], _ResultT]) -> _ResultT:
-        async with self._store_lock:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, step)
