@@ -48,18 +48,21 @@ class QueryResponse(Struct, frozen=True):
 
 class _ErrorBody(Struct, frozen=True):
     error: str
+    code: str = ""
 
 
 class Call(Struct, frozen=True):
     """What is sent: a body to the path of a query, or parameters where there is no body.
 
-    Without a `method` it is POST with a body, and GET where there is none.
+    Without a `method` it is POST with a body, and GET where there is none. `if_not_found` says what
+    the path names, where it may name nothing.
     """
 
     body: bytes | None
     path: str = CUSTOM_PATH
     parameters: Mapping[str, str] = {}
     method: str | None = None
+    if_not_found: str | None = None
 
 
 def send_query(target: QueryTarget, call: Call, media_type: str) -> QueryResponse:
@@ -76,7 +79,7 @@ def send_query(target: QueryTarget, call: Call, media_type: str) -> QueryRespons
             )
     except HTTPError as error:
         with error:
-            raise _to_operator_error(error, target) from None
+            raise _to_operator_error(error, target, call) from None
     except (OSError, HTTPException) as error:
         raise OperatorError(f"cannot query {target.url}: {_connection_failure(error)}") from error
 
@@ -130,24 +133,26 @@ def _host(url: str) -> str:
     return host
 
 
-def _to_operator_error(error: HTTPError, target: QueryTarget) -> OperatorError:
-    message, retry_after_s = _error_message(error.read()), error.headers["Retry-After"]
-    if message is None:
+def _to_operator_error(error: HTTPError, target: QueryTarget, call: Call) -> OperatorError:
+    refusal, retry_after_s = _read_refusal(error.read()), error.headers["Retry-After"]
+    if refusal is None:
         location = error.headers["Location"]
         hint = f" and points to {location}" if location else ""
         return OperatorError(
             f"{target.url} answered {error.code}{hint}; it is not the address of a Headrace service"
         )
     if error.code == 401 and target.key is None:
-        return OperatorError(f"{message}: no key was given; use --key or HEADRACE_API_KEY")
+        return OperatorError(f"{refusal.error}: no key was given; use --key or HEADRACE_API_KEY")
+    if refusal.code == "NOT_FOUND" and call.if_not_found is not None:
+        return OperatorError(call.if_not_found)
     if retry_after_s is not None:
-        return OperatorError(f"{message}; it works again in {retry_after_s} s")
-    return OperatorError(message)
+        return OperatorError(f"{refusal.error}; it works again in {retry_after_s} s")
+    return OperatorError(refusal.error)
 
 
-def _error_message(body: bytes) -> str | None:
+def _read_refusal(body: bytes) -> _ErrorBody | None:
     try:
-        return msgspec.json.decode(body, type=_ErrorBody).error
+        return msgspec.json.decode(body, type=_ErrorBody)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 

@@ -83,7 +83,7 @@ def list_command(url: str | None, key: str | None, website: str | None, as_json:
 @target_options
 def show_command(name: str, url: str | None, key: str | None, website: str | None) -> None:
     """Print a saved query as JSON: its name, its body, and when it was saved."""
-    _print_definition(_send(Call(None, _path(name)), url, key, website))
+    _print_definition(_send(_call(name), url, key, website))
 
 
 @saved.command("delete")
@@ -94,7 +94,7 @@ def delete_command(name: str, url: str | None, key: str | None, website: str | N
 
     The key needs the scope manage:data.
     """
-    _print_definition(_send(Call(None, _path(name), method="DELETE"), url, key, website))
+    _print_definition(_send(_call(name, method="DELETE"), url, key, website))
 
 
 @saved.command("run")
@@ -111,8 +111,13 @@ def run_command(
     name: str, url: str | None, key: str | None, website: str | None, format_name: str
 ) -> None:
     """Print the answer of a saved query."""
-    path = f"{_path(name)}.{_ENDINGS[format_name]}"
-    FORMATS[format_name].show(_send(Call(None, path), url, key, website))
+    call = _call(name, f".{_ENDINGS[format_name]}")
+    FORMATS[format_name].show(_send(call, url, key, website))
+
+
+def _call(name: str, ending: str = "", *, method: str = "GET") -> Call:
+    unknown = f"the website has no saved query {name!r}: see headrace saved list"
+    return Call(None, _path(name) + ending, method=method, if_not_found=unknown)
 
 
 def _path(name: str) -> str:

@@ -123,8 +123,12 @@ def test_a_query_is_saved_listed_shown_run_and_deleted(service: Service, blog: s
     assert (shown["name"], shown["query"]["startDate"]) == ("names", "2025-03-01")
     deleted = json.loads(run_command(service, blog, "saved", "delete", "names")[1])
     assert deleted == shown
-    gone = run_command(service, blog, "saved", "delete", "names")
-    assert gone == (1, "", "headrace: Not found\n")
+    for command in ("show", "run", "delete"):
+        assert run_command(service, blog, "saved", command, "names") == (
+            1,
+            "",
+            "headrace: the website has no saved query 'names': see headrace saved list\n",
+        )
     assert service.http.get(url, timeout=30).status_code == 404
     assert run_command(service, blog, "saved", "list", "--json")[1] == "[]\n"
 
