@@ -155,7 +155,7 @@ class UmamiDecoder:
             self._is_dump = True
             return None
         columns = _csv_values(line.rstrip("\r"))
-        if _SESSION_KEY not in columns:
+        if not (_has_sessions(columns) or {_EVENT_KEY, _SESSION_KEY} <= set(columns)):
             raise InvalidLine(NO_HEADER)
         self._columns = columns
         return None
@@ -217,8 +217,16 @@ def _check_text(line: bytes) -> None:
 
 def is_session_file(first_line: bytes) -> bool:
     """Return whether a CSV file has sessions, by its header."""
-    columns = set(first_line.decode(errors="replace").strip().replace('"', "").split(","))
-    return _SESSION_KEY in columns and _EVENT_KEY not in columns
+    return _has_sessions(first_line.decode(errors="replace").strip().replace('"', "").split(","))
+
+
+def _has_sessions(columns: Sequence[str]) -> bool:
+    """Return whether columns are those of `session`: `session_data` has its key, too."""
+    return (
+        _SESSION_KEY in columns
+        and _EVENT_KEY not in columns
+        and not set(columns).isdisjoint(_SESSION_COLUMNS)
+    )
 
 
 def _csv_values(record: str) -> Sequence[str]:

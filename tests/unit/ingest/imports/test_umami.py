@@ -193,3 +193,26 @@ def test_dump_that_ends_in_the_middle_of_a_table_is_reported() -> None:
     assert refusals(decode_lines(*whole[:end])) == {
         1 + end: "the dump ends in the middle of a table"
     }
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"session_data_id,website_id,session_id,data_key,string_value,created_at",
+        b"session_id,value",
+        b"event_id,created_at,url_path",
+    ],
+)
+def test_file_of_another_table_is_refused_and_takes_no_session_away(header: bytes) -> None:
+    decoder = decoder_of(ImportFormat.UMAMI)
+    sessions = [b"session_id,country", b"s,FR"]
+    decoder.decode(LineChunk("session.csv", 1, sessions), now_ms=NOW_MS)
+    values = b",".join([b"s"] * (header.count(b",") + 1))
+    other = decoder.decode(LineChunk("other.csv", 1, [header, values]), now_ms=NOW_MS)
+    assert refusals(other)[1] == (
+        "it belongs neither to website_event nor to session: a header must name columns"
+    )
+    assert not is_session_file(header)
+    events = [EVENT_HEADER, EVENT % (1, b"a")]
+    decoded = decoder.decode(LineChunk("website_event.csv", 1, events), now_ms=NOW_MS)
+    assert [row["country"] for row in rows_of(decoded.items)] == ["FR"]
