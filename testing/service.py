@@ -380,6 +380,18 @@ class Service:
 
 
 @contextmanager
+def running_service(
+    data: Path, *, workers: int = 1, settings: Mapping[str, str] | None = None
+) -> Generator[Service]:
+    """Run a service until the end of the block, and kill it there."""
+    service = Service(data, workers=workers, settings=settings)
+    try:
+        yield service.start()
+    finally:
+        service.kill()
+
+
+@contextmanager
 def empty_counts(service: Service, *websites: str) -> Generator[None]:
     """Require that the block adds no row to any table of the websites."""
     before = _stored(service, websites)

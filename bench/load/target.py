@@ -9,7 +9,7 @@ from typing import NamedTuple
 from bench.baselines.servers import Server
 from bench.load.processes import cpu_s, measure_usage, pids_of, wait_until_idle
 from bench.load.wrk import Load, WrkResult, run_wrk
-from testing.service import Service, wait_until
+from testing.service import Service, running_service, wait_until
 
 DEFAULT_WORKERS = 0
 _STORED_TIMEOUT_S = 120.0
@@ -98,12 +98,10 @@ def run_target(
     folder: Path, *, settings: Mapping[str, str] | None = None, name: str = "data"
 ) -> Generator[TargetService]:
     """Run a service in a folder."""
-    service = Service(folder / name, workers=DEFAULT_WORKERS, settings=settings).start()
-    try:
-        yield TargetService(service)
-        service.stop()
-    except AssertionError:
-        sys.stderr.write(service.log_text()[-_LOG_TAIL_CHARS:])  # its directory is deleted on exit
-        raise
-    finally:
-        service.kill()
+    with running_service(folder / name, workers=DEFAULT_WORKERS, settings=settings) as service:
+        try:
+            yield TargetService(service)
+            service.stop()
+        except AssertionError:  # its directory is deleted on exit
+            sys.stderr.write(service.log_text()[-_LOG_TAIL_CHARS:])
+            raise

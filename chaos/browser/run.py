@@ -12,7 +12,7 @@ from chaos.browser.gate import Mode, opened_gate
 from chaos.browser.pages import served_shop
 from chaos.browser.visitor import Visitor
 from testing.browsers.kinds import Kind, opened
-from testing.service import Service
+from testing.service import Service, running_service
 
 MOST_UNSENT: Final = 250
 """The outbox has room for 500 items; beyond it the tracker drops the oldest, as documented."""
@@ -47,9 +47,7 @@ def run(
     """
     random = Random(seed)
     counts: Counter[str] = Counter()
-    service = Service(work / "data")
-    try:
-        service.start()
+    with running_service(work / "data") as service:
         website = service.website()
         with (
             opened_gate(service.url, strips_ids=strips_ids) as gate,
@@ -64,8 +62,6 @@ def run(
             world.visitor.wait_until_all_is_sent()
         service.wait_ready()  # otherwise the query below may get 503
         return _report(counts, world.visitor.returned, _stored(service, website))
-    finally:
-        service.kill()
 
 
 def _run_round(world: World, name: str, counts: Counter[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from chaos.fuzz.cases import Account
-from testing.service import Service
+from testing.service import Service, running_service
 
 _SETTINGS: Final = {"HEADRACE_QUERY_RATE_LIMIT": "100000000"}
 _SIGNS_OF_FAILURE: Final = ("Traceback", '"traceback"', "worker_ended", "watchdog", "quarantin")
@@ -23,12 +23,11 @@ class Subject(NamedTuple):
 @contextmanager
 def fuzzed_service() -> Generator[Subject]:
     """Start a service in a temporary directory and stop it at the end of the block."""
-    with tempfile.TemporaryDirectory(prefix="headrace-fuzz-") as directory:
-        service = Service(Path(directory) / "data", settings=_SETTINGS).start()
-        try:
-            yield Subject(service, make_account(service))
-        finally:
-            service.kill()
+    with (
+        tempfile.TemporaryDirectory(prefix="headrace-fuzz-") as directory,
+        running_service(Path(directory) / "data", settings=_SETTINGS) as service,
+    ):
+        yield Subject(service, make_account(service))
 
 
 def make_account(service: Service) -> Account:

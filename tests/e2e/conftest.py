@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testing.service import Service
+from testing.service import Service, running_service
 
 ServiceMaker = Callable[..., Service]
 
@@ -22,11 +22,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service that all tests share; each test creates its own websites and keys."""
-    shared = Service(tmp_path_factory.mktemp("shared") / "data", workers=2)
-    try:
-        yield shared.start()
-    finally:
-        shared.kill()
+    with running_service(tmp_path_factory.mktemp("shared") / "data", workers=2) as shared:
+        yield shared
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 import zstandard
 
 from headrace import __version__
-from testing.service import HEADRACE, Service, clean_environment
+from testing.service import HEADRACE, Service, clean_environment, running_service
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.durability.disks.system_calls import traced_calls
 from tests.e2e.envelopes import outcome, success
@@ -119,11 +119,8 @@ def test_backup_of_a_restored_directory_has_the_same_again(
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The directory of a stopped service that accepted two events."""
-    service = Service(tmp_path_factory.mktemp("backed") / "data")
-    try:
-        yield fill(service.start())
-    finally:
-        service.kill()
+    with running_service(tmp_path_factory.mktemp("backed") / "data") as service:
+        yield fill(service)
 
 
 def fill(service: Service) -> Path:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from headrace.adapters.store.dialect.ddl import MIGRATIONS
-from testing.service import HEADRACE, Service, clean_environment
+from testing.service import HEADRACE, Service, clean_environment, running_service
 from tests.e2e.conftest import ServiceMaker
 from tests.fixtures.make_data_directory import CONTENT, fill
 
@@ -107,14 +107,11 @@ def test_intact_directory_passes(data: Path) -> None:
 
 def test_verification_changes_nothing(data: Path) -> None:
     assert verify(data, "--json").problems == []
-    service = Service(data).start()
-    try:
+    with running_service(data) as service:
         (website,) = service.directory.websites()
         found = service.counts(website.id, "events", "event_name")
         assert found == CONTENT["events"]
         assert service.stop() == 0
-    finally:
-        service.kill()
     assert verify(data, "--json").problems == []
 
 

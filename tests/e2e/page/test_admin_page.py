@@ -15,7 +15,7 @@ from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry
 from testing.browsers.marks import NEEDS_CHROMIUM
 from testing.browsers.page import Page, opened_page
-from testing.service import Service, bearer, wait_until
+from testing.service import Service, bearer, running_service, wait_until
 
 pytestmark = [
     pytest.mark.browser,
@@ -31,11 +31,8 @@ LINES = "document.querySelectorAll('.lines details').length"
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service of its own: lists show 200 objects, and the one that tests share may have more."""
-    own = Service(tmp_path_factory.mktemp("administration") / "data", workers=2)
-    try:
-        yield own.start()
-    finally:
-        own.kill()
+    with running_service(tmp_path_factory.mktemp("administration") / "data", workers=2) as own:
+        yield own
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from headrace.model.tenancy import Scope
 from testing.browsers.marks import NEEDS_CHROMIUM
 from testing.browsers.page import Page, opened_page
-from testing.service import Service
+from testing.service import Service, running_service
 
 pytestmark = [
     pytest.mark.browser,
@@ -30,11 +30,8 @@ SHOWN = "document.querySelector('[title=Website]').textContent"
 @pytest.fixture(scope="module")
 def many_websites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service of its own: others would read its websites again after each change."""
-    service = Service(tmp_path_factory.mktemp("many") / "data", workers=1)
-    try:
-        yield service.start()
-    finally:
-        service.kill()
+    with running_service(tmp_path_factory.mktemp("many") / "data") as own:
+        yield own
 
 
 @pytest.fixture(scope="module")

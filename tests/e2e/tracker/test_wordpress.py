@@ -10,7 +10,7 @@ import pytest
 from headrace.http.tracker.files import pinned_script
 from testing.browsers.chromium import Tab
 from testing.servers.wordpress import PASSWORD, WordPress, wordpress
-from testing.service import Service, wait_until
+from testing.service import Service, running_service, wait_until
 from tests.docs.guides import blocks
 from tests.e2e.tracker.pages import LOADED, SECOND_FILE_LOADED, run
 
@@ -99,9 +99,7 @@ class Shop(NamedTuple):
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory, wordpress: WordPress) -> Iterator[Shop]:
-    service = Service(tmp_path_factory.mktemp("wordpress") / "data")
-    try:
-        service.start()
+    with running_service(tmp_path_factory.mktemp("wordpress") / "data") as service:
         website = service.website()
         settings = ""
         for block in blocks(GUIDE, "php"):
@@ -112,8 +110,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory, wordpress: WordPress) -> Iter
                 wordpress.write(name, code)
         wordpress.start(settings)
         yield Shop(wordpress, service, website)
-    finally:
-        service.kill()
 
 
 def _configured(code: str, service: Service, website: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 
-from testing.service import Service, bearer
+from testing.service import Service, bearer, running_service
 from tests.e2e.query.queries import alike, send
 from tests.oracle import QueryRejected, Stored, evaluate_query
 from tests.oracle.rows import Row
@@ -28,11 +28,8 @@ ROWS = {"events": event_row, "performance": vital_row, "errors": error_row}
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service of its own for these data sets."""
-    one = Service(tmp_path_factory.mktemp("oracle") / "data", workers=1)
-    try:
-        yield one.start()
-    finally:
-        one.kill()
+    with running_service(tmp_path_factory.mktemp("oracle") / "data") as own:
+        yield own
 
 
 def store(service: Service, website: str, data: dict[str, list[Item]]) -> Stored:

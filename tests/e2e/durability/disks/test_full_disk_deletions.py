@@ -11,7 +11,7 @@ import pytest
 from requests import ConnectionError  # noqa: A004 - the name that requests gives it
 
 from chaos.disk import DataDisk, DiskUnavailable, memory_disk, missing_for_memory
-from testing.service import Key, Service, bearer, wait_until
+from testing.service import Key, Service, bearer, running_service, wait_until
 from tests.e2e.erasure.test_erase_command import event, send
 
 STORE_BYTES = 256 * 1024 * 1024
@@ -36,9 +36,8 @@ def disk(tmp_path: Path) -> Iterator[DataDisk]:
 
 @pytest.fixture
 def service(disk: DataDisk) -> Iterator[Service]:
-    started = Service(disk.data).start()
-    yield started
-    started.kill()
+    with running_service(disk.data) as started:
+        yield started
 
 
 def test_an_erasure_that_began_on_a_full_disk_is_carried_out_after_a_kill(

@@ -6,7 +6,7 @@ import pytest
 import requests
 
 from headrace.base.settings import load_settings
-from testing.service import Key, Service, bearer
+from testing.service import Key, Service, bearer, running_service
 from tests.e2e.query.queries import body
 
 CUSTOM = "/v1/query/custom"
@@ -18,11 +18,9 @@ RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset
 def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service with a rate limit of five queries a minute."""
     settings = {"HEADRACE_QUERY_RATE_LIMIT": str(LIMIT)}
-    one = Service(tmp_path_factory.mktemp("limited") / "data", workers=2, settings=settings)
-    try:
-        yield one.start()
-    finally:
-        one.kill()
+    folder = tmp_path_factory.mktemp("limited")
+    with running_service(folder / "data", workers=2, settings=settings) as own:
+        yield own
 
 
 @pytest.fixture(scope="module")
@@ -144,10 +142,6 @@ def test_thirty_queries_a_minute_are_allowed_by_default(
 ) -> None:
     default = load_settings(environment={}).query_rate_limit
     settings = {"HEADRACE_QUERY_RATE_LIMIT": str(default)}
-    one = Service(tmp_path_factory.mktemp("default") / "data", settings=settings)
-    try:
-        one.start()
-        website, key = one.website(), one.key("read:data")
-        assert statuses(one, website, key, 31) == [200] * 30 + [429]
-    finally:
-        one.kill()
+    with running_service(tmp_path_factory.mktemp("default") / "data", settings=settings) as own:
+        website, key = own.website(), own.key("read:data")
+        assert statuses(own, website, key, 31) == [200] * 30 + [429]
