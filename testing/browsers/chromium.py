@@ -29,6 +29,8 @@ FLAGS = (
 )
 SCRIPT_TIMEOUT_MS = 90_000
 DEVTOOLS = "DevTools"
+_SHOWN = "arguments[0]([location.href, window.problems ?? [], document.body?.innerText ?? ''])"
+_SHOWN_CHARS = 2_000
 _WIRE = {
     "WebDriver:Navigate": ("POST", "url"),
     "WebDriver:Refresh": ("POST", "refresh"),
@@ -133,10 +135,27 @@ class Tab:
         self._browser.call("WebDriver:CloseWindow")
 
     def run(self, script: str, *arguments: Any) -> Any:
-        """Run an asynchronous script, which returns its result by calling its last argument."""
+        """Run an asynchronous script, which returns its result by calling its last argument.
+
+        The failure of a script that waited in vain has what the page shows as a note.
+        """
+        try:
+            return self._run(script, *arguments)
+        except AssertionError as error:
+            error.add_note(self._shown())
+            raise
+
+    def _run(self, script: str, *arguments: Any) -> Any:
         return self._browser.call(
             "WebDriver:ExecuteAsyncScript", script=script, args=list(arguments)
         )
+
+    def _shown(self) -> str:
+        try:
+            address, problems, text = self._run(_SHOWN)
+        except AssertionError as error:
+            return f"The page runs no script: {error}"
+        return f"The page {address} has the problems {problems} and shows:\n{text[:_SHOWN_CHARS]}"
 
     def set_offline(self, *, is_offline: bool) -> None:
         """Take the network away from the selected tab at least, or give it back."""
