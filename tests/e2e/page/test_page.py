@@ -726,6 +726,16 @@ def test_paper_has_all_rows_of_a_table_in_dark_letters(page: Page) -> None:
     assert on_paper == ([0], "rgb(23, 32, 43)")
 
 
+def point_at_chart(page: Page) -> None:
+    """Move the mouse to a point of the chart, which shows its values there."""
+    page.until("document.querySelector('.u-over').scrollIntoView({block: 'center'}) || true")
+    left, top = page.until(
+        "((one) => [one.left + one.width / 3, one.top + 60])"
+        "(document.querySelector('.u-over').getBoundingClientRect())"
+    )
+    page.tab.command("Input.dispatchMouseEvent", type="mouseMoved", x=left, y=top)
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_long_names_of_lines_are_shortened_beside_their_values(page: Page, width: int) -> None:
     query = {"table": "events", "selects": [{"field": "*", "aggregate": "count", "alias": "n"}]}
@@ -735,12 +745,7 @@ def test_long_names_of_lines_are_shortened_beside_their_values(page: Page, width
         "explore", query=json.dumps({"query": {**query, "groupBy": ["event_name"]}, **by_day})
     )
     page.settle()
-    page.until("document.querySelector('.u-over').scrollIntoView({block: 'center'}) || true")
-    left, top = page.until(
-        "((one) => [one.left + one.width / 3, one.top + 60])"
-        "(document.querySelector('.u-over').getBoundingClientRect())"
-    )
-    page.tab.command("Input.dispatchMouseEvent", type="mouseMoved", x=left, y=top)
+    point_at_chart(page)
     right_of = "[...document.querySelectorAll(%r)].map((one) => one.getBoundingClientRect().right)"
     (tip,) = page.until(f"(all => all.length && all)({right_of % '.tip'})")
     values, lines = (page.until(right_of % one) for one in (".tip div span", ".legend span"))
@@ -752,6 +757,25 @@ def test_long_names_of_lines_are_shortened_beside_their_values(page: Page, width
     assert max(values) <= tip <= card
     assert max(lines) <= card
     assert overflow <= 0
+
+
+def test_what_was_before_comes_after_what_is_now(page: Page) -> None:
+    selects = [{"field": "*", "aggregate": "count", "alias": "n"}]
+    compared = {"granularity": "daily", "compare": "previous_period", "lastDays": 7}
+    page.open(
+        "explore", query=json.dumps({"query": {"table": "events", "selects": selects}, **compared})
+    )
+    page.settle()
+    point_at_chart(page)
+    page.until("document.querySelector('.tip') !== null")
+    shown = (
+        "[...document.querySelectorAll('%s')].map((one) => [one, one.getBoundingClientRect()])"
+        ".sort(([, a], [, b]) => a.top - b.top || a.left - b.left)"
+        ".map(([one]) => one.querySelector('bdi').textContent)"
+    )
+
+    assert page.until(shown % ".tip div") == ["n", "n before"]
+    assert page.until(shown % ".legend span") == ["n", "n before"]
 
 
 def test_an_axis_of_huge_values_has_labels(page: Page) -> None:

@@ -71,7 +71,7 @@ export function TimeSeries({ times, series: lines, open = -1, label, names, form
     <div ref=${host} style=${{ height: `${height}px` }} aria-hidden="true"></div>
     ${tip && html`<div class="tip" style=${besideCursor(tip)}>
       <b>${names(tip.index)}</b>
-      ${series.map(({ label: name, values, isOpen }, index) => isHidden(series, index, tip.index, isOpen) ? null : html`<div key=${name}>
+      ${series.map(({ label: name, values, isOpen, isPrevious }, index) => isHidden(series, index, tip.index, isOpen) ? null : html`<div key=${name} class=${isPrevious ? "before" : ""}>
         <i style=${{ background: `var(${colors[index]})` }}></i><bdi>${name}</bdi><span>${format(values[tip.index] ?? null)}</span></div>`)}
     </div>`}
   </figure>`;

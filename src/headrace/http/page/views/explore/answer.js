@@ -52,7 +52,7 @@ function Line({ body, answer }) {
   const dropped = groups.length ? new Set(answer.data.map((row) => groupName(row, groups))).size - drawn.length : 0;
   const series = [...drawn, ...otherSeries(answer.others, dates, String(values[0]))];
   return html`
-    <div class="chart-head"><p class="legend">${series.map((one, index) => html`<span key=${one.label}><i class=${`line ${one.isPrevious ? "dashed" : one.color ? "tone-others" : `tone-${lineIndex(series, index)}`}`}></i><bdi title=${one.label}>${one.label}</bdi></span>`)}
+    <div class="chart-head"><p class="legend">${series.map((one, index) => html`<span key=${one.label} class=${one.isPrevious ? "before" : ""}><i class=${`line ${one.isPrevious ? "dashed" : one.color ? "tone-others" : `tone-${lineIndex(series, index)}`}`}></i><bdi title=${one.label}>${one.label}</bdi></span>`)}
       ${dropped > 0 && html`<span class="faint">and ${dropped} more groups in the table</span>`}</p></div>
     <${TimeSeries} label="Answer over time" height=${320} times=${dates.map(bucketTime)} series=${series} open=${openBucket(dates, body.granularity ?? "daily", body.timezone ?? "UTC")} format=${exactNumber} axisFormat=${shortNumber}
       names=${(/** @type {number} */ index) => bucketName(dates[index] ?? "", body.granularity ?? "daily")} />`;
