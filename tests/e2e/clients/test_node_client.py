@@ -169,7 +169,7 @@ def test_unit_tests_of_the_client_pass() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_types_are_right_and_the_package_can_be_imported_when_it_is_installed(
+def test_the_package_has_its_licence_types_and_sources_and_works_when_it_is_installed(
     tmp_path: Path,
 ) -> None:
     if shutil.which("npm") is None:
@@ -187,6 +187,7 @@ def test_types_are_right_and_the_package_can_be_imported_when_it_is_installed(
     (project / "program.ts").write_text(TYPED_PROGRAM)
     (project / "tsconfig.json").write_text(COMPILER_OPTIONS)
     _run([str(client / "node_modules" / ".bin" / "tsc"), "-p", "."], project)
+    installed = project / "node_modules" / "@headrace" / "node"
     names = "console.log(Object.keys(await import('@headrace/node')).sort().join())"
     from_commonjs = (
         "import('@headrace/node').then(all => console.log(Object.keys(all).sort().join()))"
@@ -202,6 +203,11 @@ def test_types_are_right_and_the_package_can_be_imported_when_it_is_installed(
         "captureExceptions,recordErrors,recordRequests\n"
     )
     assert printed == [exported, exported]
+    assert (installed / "LICENSE").read_text() == (PROJECT / "LICENSE").read_text()
+    assert sorted(path.name for path in installed.iterdir()) == [
+        *("LICENSE", "README.md", "package.json", "src", "types"),
+    ]
+    assert "](../" not in (installed / "README.md").read_text()
 
 
 def _run(command: list[str], folder: Path) -> str:
