@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import click
@@ -10,6 +11,13 @@ import msgspec
 from headrace.base.clock import utc_datetime
 
 JsonObject = dict[str, Any]
+
+_MAX_CELL_WIDTH = 80
+"""Columns of the terminal. A longer text would move the next columns of every row away."""
+
+_ELLIPSIS = "…"
+_ZERO_WIDTH = frozenset({"Mn", "Me", "Cf"})
+"""Categories of characters that combine with others: accents, vowel signs, joiners."""
 
 _BYTE_UNITS = ("KiB", "MiB", "GiB", "TiB")
 
@@ -33,10 +41,20 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_cells(rows: Sequence[Sequence[Cell]]) -> None:
-    """Print rows with aligned columns."""
-    widths = [max(_width(cell.text) for cell in column) for column in zip(*rows, strict=True)]
-    for row in rows:
+    """Print rows with aligned columns. Long texts, except in the last column, are shortened."""
+    shown = [(*map(_shortened, row[:-1]), row[-1]) for row in rows]
+    widths = [max(_width(cell.text) for cell in column) for column in zip(*shown, strict=True)]
+    for row in shown:
         click.echo("  ".join(map(_padded, row, widths)).rstrip())
+
+
+def _shortened(cell: Cell) -> Cell:
+    """Return a cell that is no wider than cells may be: a long text ends in an ellipsis."""
+    if _width(cell.text) <= _MAX_CELL_WIDTH:
+        return cell
+    ends = accumulate(map(_character_width, cell.text))
+    length = sum(end <= _MAX_CELL_WIDTH - len(_ELLIPSIS) for end in ends)
+    return cell._replace(text=f"{cell.text[:length]}{_ELLIPSIS}")
 
 
 def _padded(cell: Cell, width: int) -> str:
@@ -46,9 +64,13 @@ def _padded(cell: Cell, width: int) -> str:
 
 def _width(text: str) -> int:
     """Return how many columns a text takes on a terminal."""
-    combining = sum(unicodedata.combining(character) > 0 for character in text)
-    double_width = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
-    return len(text) - combining + double_width
+    return len(text) if text.isascii() else sum(map(_character_width, text))
+
+
+def _character_width(character: str) -> int:
+    if unicodedata.category(character) in _ZERO_WIDTH:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def pluralize(number: int, noun: str) -> str:

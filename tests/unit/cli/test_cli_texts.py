@@ -142,6 +142,28 @@ def test_printed_address_is_reachable(host: str, port: str, url: str) -> None:
             ],
             id="wide and combining characters",
         ),
+        pytest.param(
+            ("name", "state"),
+            [("\u0928\u092e\u0938\u094d\u0924\u0947", "ok"), ("a\u200db", "-")],
+            [
+                "NAME  STATE",
+                "\u0928\u092e\u0938\u094d\u0924\u0947  ok",
+                "a\u200db    -",
+            ],
+            id="vowel signs and joiners",
+        ),
+        pytest.param(
+            ("name", "state"),
+            [("x" * 80, "ok"), ("x" * 81, "ok"), ("日" * 2_500, "ok"), ("é" * 5_000, "y" * 81)],
+            [
+                f"{'NAME':80}  STATE",
+                f"{'x' * 80}  ok",
+                f"{'x' * 79}…  ok",
+                f"{'日' * 39}…   ok",
+                f"{'é' * 79}…  {'y' * 81}",
+            ],
+            id="long texts, except in the last column",
+        ),
     ],
 )
 def test_columns_of_a_table_are_aligned(
