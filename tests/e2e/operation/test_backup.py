@@ -7,6 +7,7 @@ import shlex
 import shutil
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -279,6 +280,35 @@ def test_marker_of_a_restore_is_durable_before_anything_is_restored(
         if call.name == "fsync" and call.result == 0 and call.ended < first_created
     ]
     assert synced == ["lock", "there", "restore-unfinished", "there"]
+
+
+LISTED_BEFORE_MARKER = """
+import os, sys
+from headrace.cli.main import main
+
+def list_directory(event, arguments):
+    if event == "os.remove" and os.path.basename(arguments[0]) == "restore-unfinished":
+        print(*sorted(os.listdir(os.path.dirname(arguments[0]))))
+
+sys.addaudithook(list_directory)
+main()
+"""
+
+
+def test_marker_of_a_failed_restore_is_removed_last(backup: Path, tmp_path: Path) -> None:
+    """Without it, a service would start on what a kill during the removal leaves."""
+    backup.write_bytes(flip_checksum(backup.read_bytes()))
+    into = tmp_path / "new"
+    done = subprocess.run(
+        [sys.executable, "-c", LISTED_BEFORE_MARKER, "restore", str(backup), "--data", str(into)],
+        capture_output=True,
+        text=True,
+        env=clean_environment(),
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "lock restore-unfinished\n")
+    assert [path.name for path in into.iterdir()] == ["lock"]
 
 
 def cut(content: bytes) -> bytes:

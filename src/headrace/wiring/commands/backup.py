@@ -19,7 +19,7 @@ from headrace.adapters.data_dir.lock import (
     lock_data_dir,
     published_runtime,
 )
-from headrace.adapters.data_dir.paths import ERASURES, LOCK, DataDirPaths
+from headrace.adapters.data_dir.paths import ERASURES, LOCK, UNFINISHED_RESTORE, DataDirPaths
 from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
 from headrace.adapters.engine.ipc.snapshot_client import live_snapshot
 from headrace.adapters.erasures.erasure_set import (
@@ -98,12 +98,11 @@ def restore(
     """
     root = data_path(settings)
     with lock_data_dir(root, "headrace restore"):
-        own = DataDirPaths(root).erasures
+        own, marker = DataDirPaths(root).erasures, DataDirPaths(root).unfinished_restore
         if any(path.name not in {LOCK, ERASURES} for path in root.iterdir()):
             raise OperatorError(f"cannot restore to {root}: the directory is not empty")
         kept = read_erasure_set(own) if own.exists() else None
         known = kept if erasures is None else read_erasure_set(erasures)
-        marker = DataDirPaths(root).unfinished_restore
         write_atomically(marker, b"")  # durable before any restored file can be
         try:
             shutil.rmtree(own, ignore_errors=True)
@@ -119,10 +118,17 @@ def restore(
             _remove_contents(root)
             if kept is not None:
                 _put_back(kept, own)
+            _remove_marker(marker)
             raise
-        marker.unlink()
-        sync_directory(root)
+        _remove_marker(marker)
     return Restored(manifest, applied)
+
+
+def _remove_marker(marker: Path) -> None:
+    """Let services start on the directory: everything else in it is as it should be on disk."""
+    sync_directory(marker.parent)
+    marker.unlink()
+    sync_directory(marker.parent)
 
 
 def _apply_erasures(settings: Settings, known: ErasureSet) -> int:
@@ -182,8 +188,9 @@ def _offline_snapshot(
 
 
 def _remove_contents(root: Path) -> None:
+    """Remove everything but the lock and the marker, without which what is left looks whole."""
     for path in root.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
-        elif path.name != LOCK:
+        elif path.name not in {LOCK, UNFINISHED_RESTORE}:
             path.unlink()
