@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,3 +70,56 @@ def test_a_restore_applies_the_erasures_that_were_made_after_the_backup(
         assert restored.counts(website, "events", "anonymous_id") == {"eve": 1}
     finally:
         restored.kill()
+
+
+KILLED_AT_STORE = """
+import os, signal, sys
+from headrace.cli.main import main
+
+def kill(event, arguments):
+    if event == "os.mkdir" and os.path.basename(arguments[0]) == "store":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(kill)
+main()
+"""
+
+
+def test_a_killed_restore_keeps_the_erasures_of_the_directory(
+    dedicated_service: ServiceMaker, tmp_path: Path
+) -> None:
+    service = dedicated_service().start()
+    website, backup = service.website(), tmp_path / "backup.tar.zst"
+    send(service, website, "/track", [event("ann-secret"), event("eve")])
+    assert run("backup", str(backup), "--data", str(service.data)).returncode == 0
+    erase(service, website, "--anonymous-id", "ann-secret", "--no-wait")
+    assert service.stop() == 0
+    lost = tmp_path / "lost"
+    lost.mkdir()
+    shutil.copytree(service.data / "erasures", lost / "erasures")
+    command = ["restore", str(backup), "--data", str(lost)]
+
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED_AT_STORE, *command],
+        env=clean_environment(),
+        timeout=110,
+        check=False,
+    )
+
+    assert killed.returncode == -signal.SIGKILL
+    unusable = run("verify", "--data", str(lost))
+    assert unusable.returncode == 1
+    assert unusable.stderr == (
+        f"headrace: a restore into {lost} was interrupted: empty the directory but for "
+        "restore-unfinished, which has its erasures, and restore again\n"
+    )
+    for path in lost.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != "restore-unfinished":
+            path.unlink()
+    done = run(*command, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["erasures"] == 1
+    assert files_with(Service(lost), "ann-secret") == []
+    assert not (lost / "restore-unfinished").exists()

@@ -104,9 +104,12 @@ def read_format_marker(root: Path) -> FormatMarker | None:
 def _read_supported_marker(
     root: Path, migrations: Sequence[FormatMigration], *, is_restoring: bool = False
 ) -> FormatMarker | None:
-    if not is_restoring and DataDirPaths(root).unfinished_restore.exists():
+    restore = DataDirPaths(root).unfinished_restore
+    if not is_restoring and restore.exists():
+        has_erasures = restore.stat().st_size > 0
+        kept = f" but for {restore.name}, which has its erasures," if has_erasures else ""
         raise OperatorError(
-            f"a restore into {root} was interrupted: empty the directory and restore again"
+            f"a restore into {root} was interrupted: empty the directory{kept} and restore again"
         )
     marker, newest = read_format_marker(root), newest_format(migrations)
     if marker is not None and marker.format > newest:

@@ -129,5 +129,8 @@ class DataDirPaths(Struct, frozen=True):
 
     @property
     def unfinished_restore(self) -> Path:
-        """A marker file that exists while a backup is being restored."""
+        """A marker file that exists while a backup is being restored.
+
+        It has the erasures that were in the directory before, or is empty.
+        """
         return self.root / UNFINISHED_RESTORE

@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
+import msgspec
+
 from headrace.adapters.backup.archive import BackupManifest, Progress, read_archive, write_archive
 from headrace.adapters.backup.snapshots import Snapshot, Snapshots
 from headrace.adapters.data_dir.files import sync_directory, write_atomically
@@ -94,16 +96,18 @@ def restore(
     The directory must be empty, or have erasures alone, which are used then; `erasures` is another
     place of them. `by` is who restores, for the audit log. Raises `OperatorError`. Empties the
     directory again when that fails, but for its erasures. A restore that is killed, or whose
-    machine loses power, leaves a marker file, and no service starts on the directory.
+    machine loses power, leaves a marker file, and no service starts on the directory. The marker
+    has the erasures of the directory, and the next restore uses them.
     """
     root = data_path(settings)
     with lock_data_dir(root, "headrace restore"):
         own, marker = DataDirPaths(root).erasures, DataDirPaths(root).unfinished_restore
-        if any(path.name not in {LOCK, ERASURES} for path in root.iterdir()):
+        if any(path.name not in {LOCK, ERASURES, UNFINISHED_RESTORE} for path in root.iterdir()):
             raise OperatorError(f"cannot restore to {root}: the directory is not empty")
-        kept = read_erasure_set(own) if own.exists() else None
+        kept = _kept_erasures(own, marker)
         known = kept if erasures is None else read_erasure_set(erasures)
-        write_atomically(marker, b"")  # durable before any restored file can be
+        # Durable before any restored file can be.
+        write_atomically(marker, b"" if kept is None else msgspec.json.encode(kept))
         try:
             shutil.rmtree(own, ignore_errors=True)
             manifest = read_archive(file, root, progress=progress)
@@ -122,6 +126,13 @@ def restore(
             raise
         _remove_marker(marker)
     return Restored(manifest, applied)
+
+
+def _kept_erasures(own: Path, marker: Path) -> ErasureSet | None:
+    """Return the erasures of the directory, or those that an interrupted restore found there."""
+    if marker.exists() and marker.stat().st_size:
+        return read_erasure_set(marker)
+    return read_erasure_set(own) if own.exists() else None
 
 
 def _remove_marker(marker: Path) -> None:
