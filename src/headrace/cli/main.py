@@ -17,6 +17,7 @@ import click
 from headrace import __version__
 from headrace.base.closest_match import closest_match
 from headrace.base.errors import OperatorError
+from headrace.cli.interruption import ended_by_signals, leave_signals_to_parent
 
 
 class LazyCommand(NamedTuple):
@@ -154,6 +155,8 @@ class LazyGroup(click.Group):
         closest = None if name in COMMANDS else closest_match(name, self.list_commands(ctx))
         if closest is not None:
             ctx.fail(f"No such command {name!r} (did you mean {closest!r}?).")
+        if name in COMMANDS and COMMANDS[name].help is None:
+            leave_signals_to_parent()
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -170,7 +173,7 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a sub-command; print one sentence for an error that the operator can correct."""
-        with _one_sentence():
+        with ended_by_signals(), _one_sentence():
             return super().invoke(ctx)
 
 

@@ -170,7 +170,9 @@ def _command_parts(program: click.Command) -> Iterator[str]:
         " data directory whether the service runs or not. With `--json` they print one line for"
         " programs: `create` prints the new object (`key create` prints `key`, the secret, which is"
         " shown only then, and `id`), `list` an array of objects without secrets. What cannot be"
-        " done is one sentence on standard error and exit code 1."
+        " done is one sentence on standard error and exit code 1. Ctrl-C, SIGTERM and SIGHUP end a"
+        " command after its cleanup, with the exit status of the signal: in a shell, 130 for Ctrl-C"
+        " and 143 for SIGTERM."
     )
     yield from _describe(program, click.Context(program, info_name=program.name))
 
