@@ -6,9 +6,9 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import click
-import msgspec
 
 from headrace.base.clock import utc_datetime
+from headrace.base.json_text import encode_json
 
 JsonObject = dict[str, Any]
 
@@ -24,7 +24,7 @@ _BYTE_UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 def print_json(value: JsonObject | list[JsonObject]) -> None:
     """Print a value as JSON on one line."""
-    click.echo(msgspec.json.encode(value))
+    click.echo(encode_json(value))
 
 
 class Cell(NamedTuple):

@@ -399,3 +399,11 @@ def test_backup_result_is_printed_as_text_and_json(data: Path, tmp_path: Path) -
     assert (code, err.count("\n")) == (0, 1)
     assert "erasures that were made after the backup are not known" in err
     assert f" as of {output['made']} into {tmp_path}/c.\n" in out
+
+
+def test_backup_result_has_the_name_of_a_file_that_is_not_utf_8(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / os.fsdecode(b"\xff.tar.zst")
+    code, out, err = run("backup", str(file), "--data", str(data), "--json")
+    assert (code, err, json.loads(out)["file"]) == (0, "", str(file))
+    code, out, _ = run("restore", str(file), "--data", str(tmp_path / "new"), "--json")
+    assert (code, json.loads(out)["data"]) == (0, str(tmp_path / "new"))

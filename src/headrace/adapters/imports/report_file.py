@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import IO, Self
 
-import msgspec
-
 from headrace.base.errors import OperatorError
+from headrace.base.json_text import encode_json
 from headrace.model.imports import RefusedLine
 
 
@@ -28,6 +27,6 @@ class ReportFile:
     def add(self, refused: RefusedLine) -> None:
         """Write one line."""
         try:
-            self._file.write(msgspec.json.encode(refused) + b"\n")
+            self._file.write(encode_json(refused) + b"\n")
         except OSError as error:
             raise OperatorError(f"cannot write {self._path}: {error.strerror}") from error
