@@ -182,6 +182,8 @@ def _one_sentence() -> Generator[None]:
     """Translate what the operator can correct to `CommandFailed`."""
     try:
         yield
+    except click.NoSuchOption as error:
+        raise _explained(error) from None
     except OperatorError as error:
         raise CommandFailed(str(error)) from error
     except PermissionError as error:
@@ -197,6 +199,19 @@ def _one_sentence() -> Generator[None]:
             raise
         target = error.filename or "the output"
         raise CommandFailed(f"cannot write {target}: no space left on the device") from error
+
+
+def _explained(error: click.NoSuchOption) -> click.NoSuchOption:
+    """Return the error; for an option before its command, which click does not know, say so."""
+    if error.ctx is None or not isinstance(error.ctx.command, click.Group):
+        return error
+    if not error.option_name.startswith("--"):
+        return error
+    own = [name for parameter in error.ctx.command.get_params(error.ctx) for name in parameter.opts]
+    if closest_match(error.option_name, own) is not None:
+        return error
+    message = f"No such option {error.option_name!r}. Options come after the command."
+    return click.NoSuchOption(error.option_name, message, ctx=error.ctx)
 
 
 @click.group("headrace", cls=LazyGroup)

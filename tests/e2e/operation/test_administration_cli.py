@@ -499,6 +499,24 @@ def test_unknown_command_gets_a_suggestion() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--data there website list", "No such option '--data'. Options come after the command."),
+        ("--json website list", "No such option '--json'. Options come after the command."),
+        ("website --json list", "No such option '--json'. Options come after the command."),
+        ("website list --jsn", "No such option '--jsn'. Did you mean '--json'?"),
+        ("--verison", "No such option '--verison'. Did you mean '--version'?"),
+        ("-x website list", "No such option '-x'."),
+    ],
+)
+def test_option_before_its_command_is_a_usage_error_that_says_so(
+    run: Run, arguments: str, message: str
+) -> None:
+    done = run(*arguments.split())
+    assert (done.code, done.out, done.err.splitlines()[-1]) == (2, "", f"Error: {message}")
+
+
 def test_unknown_command_and_option_are_usage_errors(run: Run) -> None:
     codes = [start(HEADRACE, "websites").code, run("website", "list", "--all").code]
     assert codes == [2, 2]
