@@ -95,10 +95,14 @@ class Snapshots:
     def begin(self) -> Path:
         """Create a snapshot with the idempotency keys, and return its directory."""
         snapshot = self._paths.snapshots / secrets.token_hex(8)
-        with _translate_snapshot_errors():
-            snapshot.mkdir(mode=0o700, parents=True)
-            self._check_free_space()
-            copy_sqlite(self._paths.idempotency, DataDirPaths(snapshot).idempotency)
+        try:
+            with _translate_snapshot_errors():
+                snapshot.mkdir(mode=0o700, parents=True)
+                self._check_free_space()
+                copy_sqlite(self._paths.idempotency, DataDirPaths(snapshot).idempotency)
+        except BaseException:
+            self.remove(snapshot)
+            raise
         return snapshot
 
     def freeze(self, snapshot: Path, *, partial: bool) -> tuple[str, ...]:
