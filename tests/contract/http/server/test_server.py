@@ -112,13 +112,13 @@ def test_head_in_many_chunks_is_accepted() -> None:
 
 
 def test_slow_steady_body_is_accepted() -> None:
-    harness = Harness(Settings(body_timeout_s=0.5))
+    harness = Harness(Settings(body_timeout_s=1))
 
     async def scenario(server: Server) -> None:
         reader, writer = await server.connect()
         writer.write(HEAD + b"Content-Length: 10\r\n\r\n")
         for byte in b'{"a":true}':
-            await asyncio.sleep(0.08)
+            await asyncio.sleep(0.12)  # ten of them take longer than the timeout of one
             writer.write(bytes([byte]))
         assert (await read_response(reader))[0] == 200
         writer.close()
