@@ -138,6 +138,11 @@ class QueryPlan(Struct, frozen=True):
         """Whether the result has a row for each group or bucket; without them it has one row."""
         return bool(self.group_by) or self.granularity is not None
 
+    @property
+    def ranges(self) -> tuple[DateRange, ...]:
+        """The range, and the one that it is compared with if there is one."""
+        return (self.range,) if self.compare is None else (self.range, self.compare)
+
 
 class OutputKind(Enum):
     """How a value from the store is converted to a value of the result."""

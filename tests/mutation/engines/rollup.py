@@ -27,7 +27,7 @@ WRONG_ENGINES: Final[tuple[WrongEngine, ...]] = (
         "rollup",
         "a compared range may have another clock than days of UTC",
         _DAILY_ROWS,
-        "offsets = (offset for days in _ranges(plan) for _, offset in days.offsets)",
+        "offsets = (offset for days in plan.ranges for _, offset in days.offsets)",
         "offsets = (offset for _, offset in plan.range.offsets)",
     ),
     # Which days are divided
@@ -42,8 +42,8 @@ WRONG_ENGINES: Final[tuple[WrongEngine, ...]] = (
         "rollup",
         "the days that the compared range divides are whole",
         _DAILY_ROWS,
-        "for day in divided_days(ranges)]",
-        "for day in divided_days(ranges[:1])]",
+        "for day in divided_days(plan.ranges)]",
+        "for day in divided_days(plan.ranges[:1])]",
     ),
     WrongEngine(
         "rollup",

@@ -45,8 +45,8 @@ WRONG_ENGINES: Final[tuple[WrongEngine, ...]] = (
         "saved",
         "the compared range changes no tag",
         _TAG,
-        "(plan.range,) if plan.compare is None else (plan.range, plan.compare)",
-        "(plan.range,)",
+        "for each in plan.ranges)",
+        "for each in plan.ranges[:1])",
     ),
     WrongEngine(
         "saved",

@@ -24,8 +24,7 @@ def ranges_of(plan: QueryPlan) -> tuple[RowRange, ...]:
     """
     if plan.table.is_derived:
         return (RowRange(EVENTS.name, *ALL_TIME),)
-    days = (plan.range,) if plan.compare is None else (plan.range, plan.compare)
-    return tuple(RowRange(plan.table.name, each.start_ms, each.end_ms) for each in days)
+    return tuple(RowRange(plan.table.name, each.start_ms, each.end_ms) for each in plan.ranges)
 
 
 def versioned_tag(body: bytes, plan: QueryPlan, media_format: str, version: str) -> str:

@@ -170,8 +170,7 @@ def _max_rows(plan: QueryPlan) -> int:
     """Return the most rows that the statement may return."""
     rows = _max_filled_rows(plan) + 1
     if plan.others and plan.granularity is not None:
-        ranges = [plan.range] if plan.compare is None else [plan.range, plan.compare]
-        rows += sum(len(buckets_of(days, plan.granularity)) for days in ranges)
+        rows += sum(len(buckets_of(days, plan.granularity)) for days in plan.ranges)
     return rows
 
 

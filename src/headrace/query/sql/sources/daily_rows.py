@@ -47,12 +47,11 @@ def reads_daily_rows(plan: QueryPlan, *, is_distributed: bool) -> bool:
     With divided days the view of the rollup is planned, which is worth while for distinct ids. An
     `is_distributed` store reads the events: it would have to read two tables on other machines.
     """
-    ranges = _ranges(plan)
-    is_divided = bool(divided_days(ranges))
+    is_divided = bool(divided_days(plan.ranges))
     return (
         plan.table.name == EVENTS.name
         and not is_distributed
-        and all(map(is_contiguous, ranges))
+        and all(map(is_contiguous, plan.ranges))
         and _has_buckets_of_days(plan)
         and (any(map(_counts_ids, plan.selects)) or not is_divided)
         and all(map(_is_counted, plan.selects))
@@ -83,11 +82,10 @@ def write_daily_rows(plan: QueryPlan, visible: VisibleRows, parameters: Paramete
     They have the columns that the plan reads, the keys of the ids that it counts, `event_count` and
     `page_views`. Its text depends on the number of divided days.
     """
-    ranges = _ranges(plan)
-    divided = [parameters.bind(day, "Int64") for day in divided_days(ranges)]
+    divided = [parameters.bind(day, "Int64") for day in divided_days(plan.ranges)]
     rollup = RollupTable(visible.rollups(), use_view=bool(divided))
     days = rollup.select(
-        list(_rollup_columns(plan)), list(_rollup_conditions(plan, ranges, divided, parameters))
+        list(_rollup_columns(plan)), list(_rollup_conditions(plan, divided, parameters))
     )
     if not divided:
         return days
@@ -132,10 +130,10 @@ def _event_columns(plan: QueryPlan) -> Iterator[str]:
 
 
 def _rollup_conditions(
-    plan: QueryPlan, ranges: Sequence[DateRange], divided: Sequence[str], parameters: Parameters
+    plan: QueryPlan, divided: Sequence[str], parameters: Parameters
 ) -> Iterator[RollupExpression]:
     templates, arguments = list[str](), dict[str, str]()
-    for number, days in enumerate(ranges):
+    for number, days in enumerate(plan.ranges):
         bound = bind_utc_days(days, parameters)
         templates.append(f"{{day}} BETWEEN {{first{number}}} AND {{last{number}}}")
         arguments |= {f"first{number}": bound.first, f"last{number}": bound.last}
@@ -152,15 +150,11 @@ def _bot_conditions(plan: QueryPlan) -> list[str]:
     return [] if IS_BOT in _names(plan) else [NOT_A_BOT]
 
 
-def _ranges(plan: QueryPlan) -> list[DateRange]:
-    return [plan.range] if plan.compare is None else [plan.range, plan.compare]
-
-
 def _has_buckets_of_days(plan: QueryPlan) -> bool:
     """Return whether there are no buckets, or all of them begin when a UTC day does."""
     if plan.granularity is None:
         return True
-    offsets = (offset for days in _ranges(plan) for _, offset in days.offsets)
+    offsets = (offset for days in plan.ranges for _, offset in days.offsets)
     return plan.granularity is not Granularity.HOURLY and not any(offsets)
 
 

@@ -109,11 +109,6 @@ def _timed_source(plan: QueryPlan, table: str, conditions: list[str], ranges: Ra
     return Source(definitions, joined, conditions, "period = 0", "period = 1")
 
 
-def _compared_ranges(plan: QueryPlan) -> list[DateRange]:
-    """Return the range of a plan, and the one that it is compared with if there is one."""
-    return [plan.range] if plan.compare is None else [plan.range, plan.compare]
-
-
 def _overlap(first: DateRange, second: DateRange) -> bool:
     return first.first_day <= second.last_day and second.first_day <= first.last_day
 
@@ -172,7 +167,7 @@ def _key_conditions(
     half_key = f"toUInt64({grouping.key})"
     has_id = RollupExpression(f"{grouping.key} != {EMPTY_ID_HASH}")
     templates, arguments = list[str](), dict[str, str]()
-    for number, days in enumerate(_compared_ranges(plan)):
+    for number, days in enumerate(plan.ranges):
         bound_days = bind_utc_days(days, parameters)
         templates.append(f"{{day}} BETWEEN {{first{number}}} AND {{last{number}}}")
         arguments |= {f"first{number}": bound_days.first, f"last{number}": bound_days.last}
@@ -212,9 +207,7 @@ def _group_rollup(
 
 def _needs_events(plan: QueryPlan) -> bool:
     """Return whether rollups alone cannot decide who is in the range: see `_active_in_range`."""
-    return plan.table.name == PROFILES.name and not all(
-        map(rollup_days_suffice, _compared_ranges(plan))
-    )
+    return plan.table.name == PROFILES.name and not all(map(rollup_days_suffice, plan.ranges))
 
 
 def _active_in_range(
