@@ -3,8 +3,9 @@
 import atexit
 import contextlib
 import logging
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, Protocol, TextIO, cast
 
 import msgspec
@@ -119,7 +120,14 @@ class _Lossy:
 
 
 def _console_renderer() -> structlog.typing.Processor:
-    return structlog.dev.ConsoleRenderer(event_key="event_name", pad_event_to=20)
+    return structlog.dev.ConsoleRenderer(
+        event_key="event_name", pad_event_to=20, colors=_has_colors(os.environ)
+    )
+
+
+def _has_colors(environment: Mapping[str, str]) -> bool:
+    """Return whether a terminal shows colors and its user wants them: see no-color.org."""
+    return not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
 
 
 def _json_renderer(serializer: Callable[..., str | bytes]) -> structlog.typing.Processor:
