@@ -1,12 +1,13 @@
 """The progress of a long command, on standard error."""
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Final, Self
 
 import click
 
-_LINE_WIDTH: Final = 60
+_MAX_LINE_WIDTH: Final = 60
 _PERCENT_PER_LINE: Final = 10
 
 
@@ -46,7 +47,8 @@ class ProgressLine:
         amount, whole = self._format_amount(done), self._format_amount(total)
         text = f"{self._label}: {amount} of {whole} ({percent} %)"
         if self._is_terminal:
-            click.echo(f"\r{text:<{_LINE_WIDTH}}", nl=False, err=True)
+            width = _line_width()
+            click.echo(f"\r{text[:width]:<{width}}", nl=False, err=True)
         elif self._is_printed_to_files:
             click.echo(text, err=True)
 
@@ -58,4 +60,13 @@ class ProgressLine:
     def clear(self) -> None:
         """Remove the line from the terminal."""
         if self._is_terminal:
-            click.echo(f"\r{'':<{_LINE_WIDTH}}\r", nl=False, err=True)
+            click.echo(f"\r{'':<{_line_width()}}\r", nl=False, err=True)
+
+
+def _line_width() -> int:
+    """Return the columns of a line that the terminal, whatever its size is now, does not wrap."""
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    except OSError:
+        columns = 0
+    return min(columns - 1, _MAX_LINE_WIDTH) if columns else _MAX_LINE_WIDTH

@@ -1,9 +1,16 @@
 """The progress line of a long command."""
 
+import os
+
 import pytest
 
 from headrace.cli.output import format_bytes
 from headrace.cli.progress import ProgressLine
+
+
+def narrow(descriptor: int) -> os.terminal_size:
+    del descriptor
+    return os.terminal_size((24, 10))
 
 
 def show_thirds(line: ProgressLine) -> None:
@@ -26,6 +33,24 @@ def test_terminal_gets_one_line_that_is_removed(
         "Copying: 2 of 3 (66 %)",
         "Copying: 3 of 3 (100 %)",
         "",
+        "",
+    ]
+
+
+def test_line_is_as_long_as_a_narrow_terminal_does_not_wrap(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr.fileno", lambda: 2)
+    monkeypatch.setattr("os.get_terminal_size", narrow)
+    show_thirds(ProgressLine("Copying"))
+    assert capsys.readouterr().err.split("\r") == [
+        "",
+        "Copying: 0 of 3 (0 %)  ",
+        "Copying: 1 of 3 (33 %) ",
+        "Copying: 2 of 3 (66 %) ",
+        "Copying: 3 of 3 (100 %)",
+        " " * 23,
         "",
     ]
 
