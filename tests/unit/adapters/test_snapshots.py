@@ -49,7 +49,7 @@ def fill_disk(_paths: DataDirPaths, patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("obstruct", "reason"),
     [
-        (damage_idempotency, "cannot take a snapshot: file is not a database"),
+        (damage_idempotency, "repeats.sqlite: file is not a database$"),
         (fill_disk, "cannot take a snapshot: it needs"),
     ],
     ids=["damaged", "full"],
@@ -65,3 +65,13 @@ def test_snapshot_that_fails_at_its_beginning_is_removed(
     with pytest.raises(OperatorError, match=reason):
         snapshots.begin()
     assert list(paths.snapshots.iterdir()) == []
+
+
+def test_database_that_cannot_be_copied_is_named(paths: DataDirPaths, snapshots: Snapshots) -> None:
+    paths.directory.write_bytes(b"no database" * 1000)
+    snapshot = snapshots.begin()
+    with pytest.raises(OperatorError) as refused:
+        snapshots.finish(snapshot, unreadable=())
+    assert str(refused.value) == (
+        f"cannot take a snapshot: cannot copy {paths.directory}: file is not a database"
+    )

@@ -99,7 +99,8 @@ class Snapshots:
             with _translate_snapshot_errors():
                 snapshot.mkdir(mode=0o700, parents=True)
                 self._check_free_space()
-                copy_sqlite(self._paths.idempotency, DataDirPaths(snapshot).idempotency)
+                with _naming(self._paths.idempotency):
+                    copy_sqlite(self._paths.idempotency, DataDirPaths(snapshot).idempotency)
         except BaseException:
             self.remove(snapshot)
             raise
@@ -132,7 +133,8 @@ class Snapshots:
         """Add websites, keys and the format marker, which completes the snapshot."""
         copy = DataDirPaths(snapshot)
         with _translate_snapshot_errors():
-            copy_directory_database(self._paths.directory, copy.directory)
+            with _naming(self._paths.directory):
+                copy_directory_database(self._paths.directory, copy.directory)
             shutil.copyfile(self._paths.format_marker, copy.format_marker)
             return Snapshot(snapshot, sum(1 for _ in walk_entries(snapshot)), unreadable)
 
@@ -259,5 +261,14 @@ def _translate_snapshot_errors() -> Generator[None]:
         raise OperatorError(
             f"cannot take a snapshot: {error.filename}: {error.strerror}"
         ) from error
-    except (ClickHouseError, StoreUnavailable, sqlite3.Error) as error:
+    except (ClickHouseError, StoreUnavailable) as error:
         raise OperatorError(f"cannot take a snapshot: {error}") from error
+
+
+@contextlib.contextmanager
+def _naming(database: Path) -> Generator[None]:
+    """Name the file that is copied in errors of SQLite, which name none."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise OperatorError(f"cannot take a snapshot: cannot copy {database}: {error}") from error
