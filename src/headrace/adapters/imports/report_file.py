@@ -22,7 +22,10 @@ class ReportFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        try:
+            self._file.close()  # writes what is buffered
+        except OSError as error:
+            raise OperatorError(f"cannot write {self._path}: {error.strerror}") from error
 
     def add(self, refused: RefusedLine) -> None:
         """Write one line."""
