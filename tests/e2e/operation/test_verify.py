@@ -1,6 +1,7 @@
 """`headrace verify` detects damage by a disk, a crash or an incorrect copy."""
 
 import json
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -372,6 +373,23 @@ def test_damaged_directory_is_found(data: Path) -> None:
     assert problems
     assert {part for part, _ in problems} == {"directory"}
     assert all(problem.startswith("directory.sqlite is damaged: ") for _, problem in problems)
+
+
+def test_files_that_a_full_disk_keeps_from_being_checked_are_not_called_damaged(data: Path) -> None:
+    command = shlex.join([HEADRACE, "verify", "--data", str(data)])
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -f 4; exec {command}"],
+        capture_output=True,
+        text=True,
+        env=clean_environment(),
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout == (
+        "ledger: ledger.sqlite cannot be checked: disk I/O error\n"
+        "repeats: repeats.sqlite cannot be checked: disk I/O error\n"
+    )
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_missing_store_is_found(data: Path) -> None:

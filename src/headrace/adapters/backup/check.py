@@ -90,7 +90,7 @@ def check_sqlite_files(paths: DataDirPaths, *, external: Collection[Path]) -> It
                 yield Issue(part, f"{path.name} is {state}: {loss}")
             continue
         for error in integrity_errors(path):
-            yield Issue(part, f"{path.name} is damaged: {error}")
+            yield Issue(part, f"{path.name} {error}")
 
 
 def read_ledger(paths: DataDirPaths) -> LedgerContents:

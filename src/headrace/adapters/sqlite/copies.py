@@ -15,6 +15,9 @@ _SHORT_LIVED = (
 )
 """Rows that a backup leaves out: a column of their table, and the statement that deletes them."""
 _MAX_ERRORS = 10
+_PRIMARY_CODE = 0xFF
+_UNCHECKED = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN})
+"""Codes that say nothing about the file: a full disk also has them, where the WAL has no index."""
 
 
 def copy_sqlite(source: Path, into: Path) -> None:
@@ -59,12 +62,16 @@ def _connected(path: Path) -> Generator[sqlite3.Connection]:
 
 
 def integrity_errors(path: Path) -> list[str]:
-    """Return what SQLite's integrity check finds, at most ten messages; empty if intact."""
+    """Return what SQLite's integrity check finds, at most ten phrases; empty if intact.
+
+    Each says of the file that it is damaged, or that it cannot be checked.
+    """
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         rows = connection.execute(f"PRAGMA integrity_check({_MAX_ERRORS})").fetchall()
     except sqlite3.Error as error:
-        return [str(error)]
+        is_unchecked = error.sqlite_errorcode & _PRIMARY_CODE in _UNCHECKED
+        return [f"{'cannot be checked' if is_unchecked else 'is damaged'}: {error}"]
     finally:
         close_durably(connection, path)
-    return [str(error) for (error,) in rows if error != "ok"]
+    return [f"is damaged: {error}" for (error,) in rows if error != "ok"]
