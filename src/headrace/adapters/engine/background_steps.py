@@ -11,7 +11,7 @@ _ResultT = TypeVar("_ResultT")
 class BackgroundSteps:
     """Used on one event loop. A step cannot be stopped: it ends even where its caller is cancelled.
 
-    Steps use the connections of one thread at a time: whoever uses them on another thread has the
+    Steps use the connections of one thread at a time: a user of them on another thread holds the
     `lock` meanwhile.
     """
 
