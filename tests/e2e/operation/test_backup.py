@@ -16,6 +16,7 @@ import pytest
 import zstandard
 
 from headrace import __version__
+from headrace.adapters.erasures.file_erasures import FileErasures
 from testing.service import HEADRACE, Service, clean_environment, running_service
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.durability.disks.system_calls import traced_calls
@@ -280,6 +281,26 @@ def test_marker_of_a_restore_is_durable_before_anything_is_restored(
         if call.name == "fsync" and call.result == 0 and call.ended < first_created
     ]
     assert synced == ["lock", "there", "restore-unfinished", "there"]
+
+
+def test_restore_without_space_for_its_marker_leaves_the_directory_as_it_was(
+    backup: Path, tmp_path: Path
+) -> None:
+    into = tmp_path / "new"
+    FileErasures(into / "erasures").set_key(bytes(32))
+    command = shlex.join([HEADRACE, "restore", str(backup), "--data", str(into)])
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -f 0; exec {command}"],
+        capture_output=True,
+        text=True,
+        env=clean_environment(),
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"headrace: cannot restore to {into}: file too large\n"
+    assert {path.name for path in into.iterdir()} == {"lock", "erasures"}
+    assert FileErasures(into / "erasures").key() == bytes(32)
 
 
 LISTED_BEFORE_MARKER = """

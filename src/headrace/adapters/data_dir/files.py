@@ -22,10 +22,14 @@ _KEPT = getattr(os, "O_PATH", os.O_RDONLY)
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file durably: a reader finds the old content or the new. Raises `OSError`."""
     unfinished = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED_SUFFIX}")
-    with os.fdopen(os.open(unfinished, _NEW, 0o600), "wb") as opened:
-        opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
+    try:
+        with os.fdopen(os.open(unfinished, _NEW, 0o600), "wb") as opened:
+            opened.write(content)
+            opened.flush()
+            os.fsync(opened.fileno())
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise
     with kept_open([path]):
         unfinished.rename(path)
         sync_directory(path.parent)

@@ -106,8 +106,7 @@ def restore(
             raise OperatorError(f"cannot restore to {root}: the directory is not empty")
         kept = _kept_erasures(own, marker)
         known = kept if erasures is None else read_erasure_set(erasures)
-        # Durable before any restored file can be.
-        write_atomically(marker, b"" if kept is None else msgspec.json.encode(kept))
+        _write_marker(marker, kept)
         try:
             shutil.rmtree(own, ignore_errors=True)
             manifest = read_archive(file, root, progress=progress)
@@ -133,6 +132,15 @@ def _kept_erasures(own: Path, marker: Path) -> ErasureSet | None:
     if marker.exists() and marker.stat().st_size:
         return read_erasure_set(marker)
     return read_erasure_set(own) if own.exists() else None
+
+
+def _write_marker(marker: Path, kept: ErasureSet | None) -> None:
+    """Write the marker durably, before any restored file can be. Raises `OperatorError`."""
+    try:
+        write_atomically(marker, b"" if kept is None else msgspec.json.encode(kept))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise OperatorError(f"cannot restore to {marker.parent}: {reason}") from error
 
 
 def _remove_marker(marker: Path) -> None:
