@@ -137,9 +137,9 @@ def test_broken_rollup_is_reported_and_rebuilt(tmp_path: Path, damage_store: obj
     (projection,) = store.glob("store/*/*/all_2_2_0/visits.proj")
     damage_store(projection)
     note = (
-        "1 parts of the table events have a missing or broken projection visits, which sessions "
-        "and profiles read: the service rebuilds it from the events by itself, or `headrace verify "
-        "--repair` now"
+        "the projection visits of the table events, which sessions and profiles read, is missing "
+        "or broken in some parts (1): the service rebuilds it from the events by itself, or "
+        "`headrace verify --repair` now"
     )
     assert issues_and_notes(store) == [[], [note]]
     assert json.loads(run(COUNT_FROM_EVENTS, store)) == COMPLETE

@@ -248,13 +248,16 @@ def test_full_disk_leaves_no_partial_backup(
 def test_backup_is_not_restored_into_a_non_empty_directory(backup: Path, tmp_path: Path) -> None:
     into = tmp_path / "there"
     into.mkdir()
+    refusal = f"headrace: cannot restore to {into}: the directory is not empty: it has"
     (into / "mine").touch()
+    assert run("restore", str(backup), "--data", str(into)) == (1, "", f"{refusal} mine\n")
+    (into / "lost+found").mkdir()
     assert run("restore", str(backup), "--data", str(into)) == (
         1,
         "",
-        f"headrace: cannot restore to {into}: the directory is not empty\n",
+        f"{refusal} lost+found and 1 more\n",
     )
-    assert {path.name for path in into.iterdir()} == {"mine", "lock"}
+    assert {path.name for path in into.iterdir()} == {"mine", "lost+found", "lock"}
 
 
 def test_marker_of_a_restore_is_durable_before_anything_is_restored(

@@ -191,9 +191,9 @@ def test_broken_rollup_is_a_note_until_it_is_repaired(data: Path) -> None:
     part = part_of(data, "events")
     flip(part / "visits.proj" / "data.bin", 100)
     note = (
-        "1 parts of the table events have a missing or broken projection visits, which sessions "
-        "and profiles read: the service rebuilds it from the events by itself, or `headrace verify "
-        "--repair` now"
+        "the projection visits of the table events, which sessions and profiles read, is missing "
+        "or broken in some parts (1): the service rebuilds it from the events by itself, or "
+        "`headrace verify --repair` now"
     )
     for options, notes in (([], [note]), (["--repair"], []), ([], [])):
         verdict = verify(data, "--json", *options)

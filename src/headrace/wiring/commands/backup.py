@@ -102,8 +102,11 @@ def restore(
     root = data_path(settings)
     with lock_data_dir(root, "headrace restore"):
         own, marker = DataDirPaths(root).erasures, DataDirPaths(root).unfinished_restore
-        if any(path.name not in {LOCK, ERASURES, UNFINISHED_RESTORE} for path in root.iterdir()):
-            raise OperatorError(f"cannot restore to {root}: the directory is not empty")
+        found = {path.name for path in root.iterdir()} - {LOCK, ERASURES, UNFINISHED_RESTORE}
+        if found:
+            more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+            reason = f"the directory is not empty: it has {min(found)}{more}"
+            raise OperatorError(f"cannot restore to {root}: {reason}")
         kept = _kept_erasures(own, marker)
         known = kept if erasures is None else read_erasure_set(erasures)
         _write_marker(marker, kept)

@@ -93,9 +93,9 @@ def _missing_rollups(chdb: ChdbInstance, existing: Mapping[str, str]) -> Iterato
     ((parts,),) = chdb.execute(count_parts_without_rollup(quote_literal(DATABASE)))
     if parts:
         yield (
-            f"{parts} parts of the table {EVENTS.name} have a missing or broken projection "
-            f"{ROLLUP}, which sessions and profiles read: the service rebuilds it from the events "
-            "by itself, or `headrace verify --repair` now"
+            f"the projection {ROLLUP} of the table {EVENTS.name}, which sessions and profiles "
+            f"read, is missing or broken in some parts ({parts}): the service rebuilds it from the "
+            "events by itself, or `headrace verify --repair` now"
         )
 
 
