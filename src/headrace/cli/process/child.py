@@ -27,12 +27,9 @@ def _wait_for_end(descriptor: int) -> None:
 
 
 def stop_on_signals() -> asyncio.Event:
-    """Return an event that SIGTERM sets. The supervisor handles what a terminal sends to all."""
+    """Return an event that SIGTERM sets. What a terminal sends to all is ignored already."""
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     return stop
 
 
