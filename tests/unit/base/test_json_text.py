@@ -1,12 +1,9 @@
 """JSON with the names of files that are not UTF-8."""
 
-import json
 import os
-from pathlib import Path
 
 import pytest
 
-from headrace.adapters.imports.report_file import ReportFile
 from headrace.base.json_text import encode_json
 from headrace.model.imports import RefusedLine
 
@@ -27,10 +24,3 @@ NAME = os.fsdecode(b"\xff\xe9.ndjson")
 )
 def test_name_of_a_file_is_json_in_any_encoding(value: object, text: str) -> None:
     assert encode_json(value).decode() == text
-
-
-def test_report_names_a_file_in_any_encoding(tmp_path: Path) -> None:
-    path = tmp_path / "report"
-    with ReportFile(path) as report:
-        report.add(RefusedLine(NAME, 1, "invalid JSON"))
-    assert json.loads(path.read_text()) == {"file": NAME, "line": 1, "reason": "invalid JSON"}

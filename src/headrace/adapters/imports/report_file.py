@@ -1,5 +1,7 @@
 """The report file of an import: a JSON object for each line that was not taken."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Self
 
@@ -13,23 +15,26 @@ class ReportFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        try:
+        with _naming(path):
             self._file: IO[bytes] = path.open("wb")
-        except OSError as error:
-            raise OperatorError(f"cannot write {path}: {error.strerror}") from error
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        try:
+        with _naming(self._path):
             self._file.close()  # writes what is buffered
-        except OSError as error:
-            raise OperatorError(f"cannot write {self._path}: {error.strerror}") from error
 
     def add(self, refused: RefusedLine) -> None:
         """Write one line."""
-        try:
+        with _naming(self._path):
             self._file.write(encode_json(refused) + b"\n")
-        except OSError as error:
-            raise OperatorError(f"cannot write {self._path}: {error.strerror}") from error
+
+
+@contextmanager
+def _naming(path: Path) -> Generator[None]:
+    """Name the report in errors: what is buffered is written later, by calls that name no file."""
+    try:
+        yield
+    except OSError as error:
+        raise OperatorError(f"cannot write {path}: {error.strerror}") from error

@@ -1,5 +1,7 @@
 """The report file of an import."""
 
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -20,3 +22,10 @@ def test_report_on_a_full_disk_is_named(lines: int) -> None:
     with pytest.raises(OperatorError) as caught:
         write_report(Path("/dev/full"), lines=lines)
     assert str(caught.value) == "cannot write /dev/full: No space left on device"
+
+
+def test_report_names_a_file_in_any_encoding(tmp_path: Path) -> None:
+    path, name = tmp_path / "report", os.fsdecode(b"\xff.ndjson")
+    with ReportFile(path) as report:
+        report.add(RefusedLine(name, 1, "invalid JSON"))
+    assert json.loads(path.read_text()) == {"file": name, "line": 1, "reason": "invalid JSON"}
