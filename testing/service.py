@@ -3,6 +3,7 @@
 import json
 import os
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -64,6 +65,28 @@ def clean_environment(settings: Mapping[str, str] | None = None) -> dict[str, st
     inherited["TMPDIR"] = temporary_files().name
     inherited["PYTHONPATH"] = str(ABSENT_LIBRARIES)
     return {**inherited, **BASE_SETTINGS, **(settings or {})}
+
+
+def run_to_end(
+    command: Sequence[str],
+    settings: Mapping[str, str] | None = None,
+    *,
+    timeout_s: float = START_TIMEOUT_S,
+) -> subprocess.CompletedProcess[str]:
+    """Run a program with the environment of a service until it ends; return what it printed."""
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env=clean_environment(settings),
+        timeout=timeout_s,
+        check=False,
+    )
+
+
+def with_file_limit(command: Sequence[str], *, blocks: int) -> list[str]:
+    """Return a command that can write no file over so many blocks of 512 bytes: a full disk."""
+    return ["sh", "-c", f"ulimit -f {blocks}; exec {shlex.join(command)}"]
 
 
 def wait_until(
@@ -211,14 +234,8 @@ class Service:
 
     def command(self, *arguments: str) -> Json:
         """Run a headrace command on the data directory and return its JSON output."""
-        done = subprocess.run(
-            [HEADRACE, *arguments, "--data", str(self.data), "--json"],
-            capture_output=True,
-            text=True,
-            env=clean_environment(self._settings),
-            timeout=REQUEST_TIMEOUT_S,
-            check=False,
-        )
+        command = [HEADRACE, *arguments, "--data", str(self.data), "--json"]
+        done = run_to_end(command, self._settings, timeout_s=REQUEST_TIMEOUT_S)
         assert done.returncode == 0, f"headrace {' '.join(arguments)}: {done.stderr}"
         return json.loads(done.stdout) if done.stdout.strip() else None
 

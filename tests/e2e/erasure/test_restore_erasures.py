@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testing.service import HEADRACE, Service, clean_environment
+from testing.service import HEADRACE, Service, run_to_end
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.erasure.test_erase_command import erase, event, files_with, send
 
@@ -17,14 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [HEADRACE, *arguments],
-        capture_output=True,
-        text=True,
-        env=clean_environment(),
-        timeout=110,
-        check=False,
-    )
+    return run_to_end([HEADRACE, *arguments])
 
 
 def test_a_restore_applies_the_erasures_that_were_made_after_the_backup(
@@ -99,12 +92,7 @@ def test_a_killed_restore_keeps_the_erasures_of_the_directory(
     shutil.copytree(service.data / "erasures", lost / "erasures")
     command = ["restore", str(backup), "--data", str(lost)]
 
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED_AT_STORE, *command],
-        env=clean_environment(),
-        timeout=110,
-        check=False,
-    )
+    killed = run_to_end([sys.executable, "-c", KILLED_AT_STORE, *command])
 
     assert killed.returncode == -signal.SIGKILL
     unusable = run("verify", "--data", str(lost))

@@ -3,12 +3,11 @@
 import json
 import os
 import pty
-import shlex
 import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,14 @@ import zstandard
 
 from headrace import __version__
 from headrace.adapters.erasures.file_erasures import FileErasures
-from testing.service import HEADRACE, Service, clean_environment, running_service
+from testing.service import (
+    HEADRACE,
+    Service,
+    clean_environment,
+    run_to_end,
+    running_service,
+    with_file_limit,
+)
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.durability.disks.system_calls import traced_calls
 from tests.e2e.envelopes import outcome, success
@@ -46,14 +52,12 @@ def restored(tmp_path: Path) -> Iterator[RestoredMaker]:
 
 
 def run(*arguments: str) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [HEADRACE, *arguments],
-        capture_output=True,
-        text=True,
-        env=clean_environment(),
-        timeout=120,
-        check=False,
-    )
+    return outputs([HEADRACE, *arguments])
+
+
+def outputs(command: Sequence[str]) -> tuple[int, str, str]:
+    """Run a command to its end; return its exit code and what it printed."""
+    done = run_to_end(command)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -232,11 +236,8 @@ def test_full_disk_leaves_no_partial_backup(
     website, target = service.website(), tmp_path / "target" / "backup"
     target.parent.mkdir()
     service.post(f"/track?website_id={website}", {"name": "a"})
-    command = shlex.join([HEADRACE, "backup", str(target), "--data", str(service.data)])
-    done = subprocess.run(
-        ["sh", "-c", f"ulimit -f 4; exec {command}"], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (
+    command = [HEADRACE, "backup", str(target), "--data", str(service.data)]
+    assert outputs(with_file_limit(command, blocks=4)) == (
         1,
         "",
         f"headrace: cannot write {target}: File too large\n",
@@ -291,17 +292,12 @@ def test_restore_without_space_for_its_marker_leaves_the_directory_as_it_was(
 ) -> None:
     into = tmp_path / "new"
     FileErasures(into / "erasures").set_key(bytes(32))
-    command = shlex.join([HEADRACE, "restore", str(backup), "--data", str(into)])
-    done = subprocess.run(
-        ["sh", "-c", f"ulimit -f 0; exec {command}"],
-        capture_output=True,
-        text=True,
-        env=clean_environment(),
-        timeout=120,
-        check=False,
+    command = [HEADRACE, "restore", str(backup), "--data", str(into)]
+    assert outputs(with_file_limit(command, blocks=0)) == (
+        1,
+        "",
+        f"headrace: cannot restore to {into}: file too large\n",
     )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"headrace: cannot restore to {into}: file too large\n"
     assert {path.name for path in into.iterdir()} == {"lock", "erasures"}
     assert FileErasures(into / "erasures").key() == bytes(32)
 
@@ -323,14 +319,8 @@ def test_marker_of_a_failed_restore_is_removed_last(backup: Path, tmp_path: Path
     """Without it, a service would start on what a kill during the removal leaves."""
     backup.write_bytes(flip_checksum(backup.read_bytes()))
     into = tmp_path / "new"
-    done = subprocess.run(
-        [sys.executable, "-c", LISTED_BEFORE_MARKER, "restore", str(backup), "--data", str(into)],
-        capture_output=True,
-        text=True,
-        env=clean_environment(),
-        timeout=120,
-        check=False,
-    )
+    arguments = ["restore", str(backup), "--data", str(into)]
+    done = run_to_end([sys.executable, "-c", LISTED_BEFORE_MARKER, *arguments])
     assert (done.returncode, done.stdout) == (1, "lock restore-unfinished\n")
     assert [path.name for path in into.iterdir()] == ["lock"]
 

@@ -1,7 +1,6 @@
 """`headrace verify` detects damage by a disk, a crash or an incorrect copy."""
 
 import json
-import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -12,7 +11,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from headrace.adapters.store.dialect.ddl import MIGRATIONS
-from testing.service import HEADRACE, Service, clean_environment, running_service
+from testing.service import (
+    HEADRACE,
+    Service,
+    clean_environment,
+    run_to_end,
+    running_service,
+    with_file_limit,
+)
 from tests.e2e.conftest import ServiceMaker
 from tests.fixtures.make_data_directory import CONTENT, fill
 
@@ -42,14 +48,7 @@ class Verdict(NamedTuple):
 
 
 def verify(data: Path, *options: str) -> Verdict:
-    done = subprocess.run(
-        [HEADRACE, "verify", "--data", str(data), *options],
-        capture_output=True,
-        text=True,
-        env=clean_environment(),
-        timeout=120,
-        check=False,
-    )
+    done = run_to_end([HEADRACE, "verify", "--data", str(data), *options])
     return Verdict(done.returncode, done.stdout, done.stderr)
 
 
@@ -333,14 +332,7 @@ def erased(data: Path) -> Path:
 
 
 def command(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [HEADRACE, *arguments, "--data", str(data)],
-        capture_output=True,
-        text=True,
-        env=clean_environment({"HEADRACE_PORT": "0"}),
-        timeout=120,
-        check=False,
-    )
+    return run_to_end([HEADRACE, *arguments, "--data", str(data)], {"HEADRACE_PORT": "0"})
 
 
 def test_damaged_erasure_is_found_and_named_by_all_commands(data: Path, erased: Path) -> None:
@@ -376,15 +368,7 @@ def test_damaged_directory_is_found(data: Path) -> None:
 
 
 def test_files_that_a_full_disk_keeps_from_being_checked_are_not_called_damaged(data: Path) -> None:
-    command = shlex.join([HEADRACE, "verify", "--data", str(data)])
-    done = subprocess.run(
-        ["sh", "-c", f"ulimit -f 4; exec {command}"],
-        capture_output=True,
-        text=True,
-        env=clean_environment(),
-        timeout=120,
-        check=False,
-    )
+    done = run_to_end(with_file_limit([HEADRACE, "verify", "--data", str(data)], blocks=4))
     assert done.stdout == (
         "ledger: ledger.sqlite cannot be checked: disk I/O error\n"
         "repeats: repeats.sqlite cannot be checked: disk I/O error\n"
