@@ -207,6 +207,16 @@ def test_invalid_origin_is_rejected_with_the_reason(written: str, reason: str) -
         pytest.param(
             lambda: normalize_name("a website", "日本語 🎉"), "日本語 🎉", id="any script"
         ),
+        pytest.param(
+            lambda: normalize_name("a website", "क्\u200dष 👩\u200d💻"),
+            "क्\u200dष 👩\u200d💻",
+            id="joiners of scripts and emoji",
+        ),
+        pytest.param(
+            lambda: normalize_name("a website", "\U0001faff"),
+            "\U0001faff",
+            id="what Unicode has reserved for emoji",
+        ),
         pytest.param(lambda: normalize_text("the domain", ""), "", id="empty domain"),
     ],
 )
@@ -224,6 +234,8 @@ _UNREADABLE = "the name of a website must be one line of printable text, and {} 
         (" \t\n", "the name of a website must not be empty"),
         ("a\nb", _UNREADABLE.format(r"'a\nb'")),
         ("\x1b[0m", _UNREADABLE.format(r"'\x1b[0m'")),
+        ("a\u202eb", _UNREADABLE.format(r"'a\u202eb'")),
+        ("a\u2028b", _UNREADABLE.format(r"'a\u2028b'")),
         ("\udce9", _UNREADABLE.format(r"'\udce9'")),
     ],
 )

@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import asdict, replace
 
 from headrace.base.errors import RejectedField
+from headrace.base.printable import is_printable
 from headrace.model.data_retention import MAX_RETAIN_DAYS, RetentionChange
 from headrace.model.tenancy import DEFAULT_PORTS, OrganizationId, Scope, Website, WebsiteChange
 
@@ -36,7 +37,7 @@ def normalize_name(what: str, name: str) -> str:
 def normalize_text(what: str, value: str, *, field: str = "domain") -> str:
     """Return a text without surrounding whitespace; it must be printable and may be empty."""
     value = value.strip()
-    if not value.isprintable():
+    if not is_printable(value):
         raise RejectedField(
             field, f"{what} must be one line of printable text, and {value!r} is not"
         )

@@ -1,6 +1,5 @@
 """Prints a query result: a table for users, or the CSV or JSON of the service for programs."""
 
-import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -9,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from headrace.base.errors import OperatorError
+from headrace.base.printable import escape_unprintable
 from headrace.cli.output import Cell, JsonObject, pluralize, print_cells
 from headrace.cli.query.client import QueryResponse
 from headrace.model.catalog import PREVIOUS_OUTPUT_NAME
@@ -16,8 +16,6 @@ from headrace.model.catalog import PREVIOUS_OUTPUT_NAME
 _Body = TypeVar("_Body")
 
 _MORE_ROWS = "more rows exist"
-_JOINERS = "\u200c\u200d"
-"""Scripts and emoji need them. Unlike other format characters, they are harmless."""
 
 
 class OutputFormat(Struct, frozen=True):
@@ -153,16 +151,3 @@ def _cell(value: object) -> Cell:
     if isinstance(value, str):
         return Cell(escape_unprintable(value))
     return Cell(msgspec.json.encode(value).decode(), is_number=_is_number(value))
-
-
-def escape_unprintable(text: str) -> str:
-    """Escape control characters: the text comes from visitors, and terminals execute them."""
-    return "".join(map(_escape_character, text))
-
-
-def _escape_character(character: str) -> str:
-    category = unicodedata.category(character)
-    is_safe = category[0] != "C" and category not in {"Zl", "Zp"}
-    if is_safe or character in _JOINERS:
-        return character
-    return character.encode("unicode_escape").decode()

@@ -7,10 +7,11 @@ import msgspec
 from msgspec import Struct
 
 from headrace.base.errors import OperatorError
-from headrace.cli.output import print_table
+from headrace.base.printable import escape_unprintable
+from headrace.cli.output import print_json, print_table
 from headrace.cli.query.client import Call, QueryResponse, send_query
 from headrace.cli.query.execute import Destination, query_target, target_options
-from headrace.cli.query.render import FORMATS, escape_unprintable
+from headrace.cli.query.render import FORMATS
 
 SAVED_PATH = "/v1/saved"
 
@@ -72,7 +73,7 @@ def list_command(url: str | None, key: str | None, website: str | None, as_json:
     response = _send(Call(None, SAVED_PATH), url, key, website)
     listed = msgspec.json.decode(response.body, type=_ListBody).data
     if as_json:
-        click.echo(msgspec.json.encode(listed))
+        print_json(listed)
         return
     rows = [tuple(map(escape_unprintable, msgspec.structs.astuple(entry))) for entry in listed]
     print_table(_Entry.__struct_fields__, rows)
