@@ -17,6 +17,7 @@ import click
 from headrace import __version__
 from headrace.base.closest_match import closest_match
 from headrace.base.errors import OperatorError
+from headrace.base.settings import suggest_setting_names
 from headrace.cli.interruption import ended_by_signals, leave_signals_to_parent
 
 
@@ -112,6 +113,10 @@ COMMANDS: Mapping[str, LazyCommand] = {
     "worker": LazyCommand("serve:worker_command", None),
     "engine": LazyCommand("serve:engine_command", None),
 }
+
+
+_COMMANDS_WITH_A_LOG = frozenset({"serve", "worker", "engine"})
+"""`serve` logs variables that look like settings, once for all of its processes."""
 
 
 _PRIVATE_UMASK = 0o077
@@ -214,12 +219,24 @@ def _explained(error: click.NoSuchOption) -> click.NoSuchOption:
     return click.NoSuchOption(error.option_name, message, ctx=error.ctx)
 
 
-@click.group("headrace", cls=LazyGroup)
+@click.group("headrace", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="headrace")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Accept analytics events without losing one, and answer queries exactly."""
     os.umask(_PRIVATE_UMASK)
     _open_closed_streams()
+    if context.invoked_subcommand not in _COMMANDS_WITH_A_LOG:
+        _warn_of_misspelled_settings()
+
+
+def _warn_of_misspelled_settings() -> None:
+    """Say on standard error which variables look like settings and have no effect."""
+    for variable, suggestion in suggest_setting_names(os.environ).items():
+        click.echo(
+            f"headrace: {variable} is no setting and has no effect (did you mean {suggestion}?)",
+            err=True,
+        )
 
 
 def _open_closed_streams() -> None:

@@ -22,7 +22,7 @@ _ZERO_WIDTH = frozenset({"Mn", "Me", "Cf"})
 _BYTE_UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
-def print_json(value: JsonObject | list[JsonObject]) -> None:
+def print_json(value: object) -> None:
     """Print a value as JSON on one line."""
     click.echo(encode_json(value))
 

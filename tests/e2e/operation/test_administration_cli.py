@@ -530,6 +530,29 @@ def test_data_directory_comes_from_the_environment_and_is_private(tmp_path: Path
     assert stat.S_IMODE((tmp_path / "there").stat().st_mode) == 0o700
 
 
+def test_variable_that_is_almost_a_setting_is_named_on_standard_error(
+    tmp_path: Path, data: Path
+) -> None:
+    settings = {"HEADRACE_DATA_DIRR": str(tmp_path / "there")}
+    made = start(
+        HEADRACE, "website", "create", "--name", "Blog", "--data", str(data), settings=settings
+    )
+    warning = (
+        "headrace: HEADRACE_DATA_DIRR is no setting and has no effect "
+        "(did you mean HEADRACE_DATA_DIR?)\n"
+    )
+    assert (made.code, made.err) == (0, warning)
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("website",), ("website", "create")], ids=["program", "group", "command"]
+)
+def test_help_has_a_short_option(words: tuple[str, ...]) -> None:
+    short, long = start(HEADRACE, *words, "-h"), start(HEADRACE, *words, "--help")
+    assert (short.code, short.out) == (0, long.out)
+    assert "-h, --help" in short.out
+
+
 @pytest.mark.parametrize("group", ["organization", "website", "key"])
 def test_list_without_data_names_the_directory_and_creates_nothing(
     run: Run, data: Path, group: str

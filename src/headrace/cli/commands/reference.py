@@ -127,8 +127,8 @@ def _settings_parts() -> Iterator[str]:
     yield (
         "Every setting is an environment variable and an option of `headrace serve`; the option"
         " wins. Lists are separated by commas. A value that cannot be used keeps the service from"
-        " starting, with a sentence that says why. A variable that is almost one of these is warned"
-        " of in the log."
+        " starting, with a sentence that says why. A variable that is almost one of these is named"
+        " in the log, and by other commands on standard error."
     )
     yield write_table(
         ("Variable", "Option", "Default", "Meaning"),

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 import click
-import msgspec
 
 from headrace.base.logs import configure_logging
 from headrace.base.settings import load_settings
@@ -15,6 +14,7 @@ from headrace.cli.output import (
     format_short_timestamp,
     pluralize,
     print_cells,
+    print_json,
 )
 from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.pruning.objects import pruned_object, storage_object
@@ -38,7 +38,7 @@ def storage_command(data: str | None, as_json: bool) -> None:
     configure_logging("warning", process="storage")
     stored = describe_storage(load_settings({"data_dir": data}))
     if as_json:
-        click.echo(msgspec.json.encode([storage_object(one) for one in stored]))
+        print_json([storage_object(one) for one in stored])
         return
     _print_table(_STORAGE_HEADERS, [_storage_row(one) for one in stored])
 
@@ -55,7 +55,7 @@ def prune_command(*, dry_run: bool, data: str | None, as_json: bool) -> None:
     configure_logging("warning", process="prune")
     expired = prune(load_settings({"data_dir": data}), by=operator_name(), dry_run=dry_run)
     if as_json:
-        click.echo(msgspec.json.encode([pruned_object(one) for one in expired]))
+        print_json([pruned_object(one) for one in expired])
         return
     if expired:
         _print_table(
