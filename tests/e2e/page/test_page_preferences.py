@@ -62,8 +62,12 @@ def page(service: Service, shop: str, tmp_path_factory: pytest.TempPathFactory) 
         yield page
 
 
+@pytest.mark.parametrize("width", [1280, 360])
 @pytest.mark.parametrize("path", PATHS)
-def test_text_is_as_large_as_the_browser_has_it_and_fits(large: Page, path: str) -> None:
+def test_text_is_as_large_as_the_browser_has_it_and_fits(
+    large: Page, path: str, width: int
+) -> None:
+    large.set_width(width)
     large.open(path)
     large.settle()
 
@@ -72,7 +76,19 @@ def test_text_is_as_large_as_the_browser_has_it_and_fits(large: Page, path: str)
     assert large.problems() == []
 
 
+def test_the_name_of_the_website_has_room_with_large_text_on_a_phone(large: Page) -> None:
+    large.set_width(360)
+    large.open("/")
+    large.settle()
+
+    name_width, window_width = large.until(
+        "((name) => name && [name.clientWidth, innerWidth])(document.querySelector('.site bdi'))"
+    )
+    assert name_width > window_width / 2
+
+
 def test_a_chart_and_its_labels_are_as_large_as_the_browser_has_text(large: Page) -> None:
+    large.set_width(1280)
     large.open("/")
     large.settle()
 
