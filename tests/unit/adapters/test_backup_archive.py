@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import tarfile
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -143,6 +145,41 @@ def test_existing_file_is_never_overwritten(data: Path, tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="it exists, and a backup is never overwritten"):
         write_archive(snapshot_of(data), target, made=MADE, progress=ignore_progress)
     assert target.read_bytes() == b"mine"
+
+
+def test_file_that_another_backup_made_meanwhile_is_not_overwritten(
+    data: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "backup.tar.zst"
+    with pytest.raises(OperatorError, match="it exists, and a backup is never overwritten"):
+        write_archive(
+            snapshot_of(data),
+            target,
+            made=MADE,
+            progress=lambda _done, _total: target.write_bytes(b"of the other"),
+        )
+    assert target.read_bytes() == b"of the other"
+    assert {path.name for path in tmp_path.iterdir()} == {"data", "backup.tar.zst"}
+
+
+@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.LNKTYPE], ids=["file", "hard link"])
+def test_member_in_the_place_of_another_is_refused(
+    backup: Path, tmp_path: Path, kind: bytes
+) -> None:
+    content = zstandard.ZstdDecompressor().decompressobj().decompress(backup.read_bytes())
+    with tarfile.open(fileobj=BytesIO(content)) as archive:
+        replaced = archive.getmember("quarantine").offset
+    other = tarfile.TarInfo("empty")
+    other.type, other.linkname = kind, "missing"
+    altered = bytearray(content)
+    altered[replaced : replaced + tarfile.BLOCKSIZE] = other.tobuf(tarfile.PAX_FORMAT)[
+        : tarfile.BLOCKSIZE
+    ]
+    file, into = tmp_path / "altered.tar.zst", tmp_path / "into"
+    file.write_bytes(zstandard.ZstdCompressor(write_checksum=True).compress(bytes(altered)))
+    into.mkdir()
+    with pytest.raises(OperatorError, match=r"damaged or cut off: empty repeats another member$"):
+        read_archive(file, into, progress=ignore_progress)
 
 
 def test_snapshot_that_is_being_removed_leaves_no_file(data: Path, tmp_path: Path) -> None:

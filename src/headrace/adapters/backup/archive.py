@@ -236,20 +236,25 @@ def _add_member(archive: tarfile.TarFile, member: _Member) -> None:
 @contextlib.contextmanager
 def _new_file(target: Path) -> Generator[IO[bytes]]:
     """Create a private file that gets its name when it is complete and on disk."""
-    if target.exists():
-        raise OperatorError(f"cannot write {target}: it exists, and a backup is never overwritten")
+    _check_new(target)
     unfinished = target.with_name(f".{target.name}.{os.getpid()}{UNFINISHED_SUFFIX}")
     try:
         with os.fdopen(os.open(unfinished, _NEW, 0o600), "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        _check_new(target)  # another backup may have been quicker
         unfinished.rename(target)
         sync_directory(target.parent)
     except OSError as error:
         raise OperatorError(f"cannot write {target}: {error.strerror or error}") from error
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _check_new(target: Path) -> None:
+    if target.exists():
+        raise OperatorError(f"cannot write {target}: it exists, and a backup is never overwritten")
 
 
 @contextlib.contextmanager
@@ -288,10 +293,15 @@ def _read_manifest(archive: tarfile.TarFile, file: Path) -> BackupManifest:
 def _extract(
     archive: tarfile.TarFile, file: Path, into: Path, manifest: BackupManifest, progress: Progress
 ) -> None:
-    done = files = 0
+    done, names = 0, set[str]()
     while (member := archive.next()) is not None and member.name != _END:
+        if member.islnk() or member.name in names:
+            raise tarfile.ReadError(f"{member.name} repeats another member")
         archive.extract(member, into, filter="data")
-        done, files = done + member.size, files + 1
+        names.add(member.name)
+        done += member.size
         progress(done, manifest.bytes)
-    if member is None or files != manifest.files:
-        raise OperatorError(f"{file} is cut off: it contains {files} of {manifest.files} files")
+    if member is None or len(names) != manifest.files:
+        raise OperatorError(
+            f"{file} is cut off: it contains {len(names)} of {manifest.files} files"
+        )
