@@ -151,13 +151,12 @@ def test_file_that_another_backup_made_meanwhile_is_not_overwritten(
     data: Path, tmp_path: Path
 ) -> None:
     target = tmp_path / "backup.tar.zst"
+
+    def finish_other(_done: int, _total: int) -> None:
+        target.write_bytes(b"of the other")
+
     with pytest.raises(OperatorError, match="it exists, and a backup is never overwritten"):
-        write_archive(
-            snapshot_of(data),
-            target,
-            made=MADE,
-            progress=lambda _done, _total: target.write_bytes(b"of the other"),
-        )
+        write_archive(snapshot_of(data), target, made=MADE, progress=finish_other)
     assert target.read_bytes() == b"of the other"
     assert {path.name for path in tmp_path.iterdir()} == {"data", "backup.tar.zst"}
 
