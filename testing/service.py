@@ -76,6 +76,7 @@ def run_to_end(
     """Run a program with the environment of a service until it ends; return what it printed."""
     return subprocess.run(
         command,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         env=clean_environment(settings),

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from testing.servers.clickhouse import (
     reading_address_of,
 )
 from testing.servers.clickhouse_configuration import CLUSTER
-from testing.service import HEADRACE, Service, bearer, clean_environment, wait_until
+from testing.service import HEADRACE, Service, bearer, run_to_end, wait_until
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
 
@@ -215,12 +214,7 @@ def test_rows_that_clickhouse_has_lost_are_found_by_verify(
     assert service.answer(website, COUNT) == [{"n": 10}]
     assert service.stop() == 0
     server.execute(f"TRUNCATE TABLE `{make.database}`.events")
-    done = subprocess.run(
-        [HEADRACE, "verify", "--json", "--data", str(service.data)],
-        capture_output=True,
-        env=clean_environment(make.settings),
-        check=False,
-    )
+    done = run_to_end([HEADRACE, "verify", "--json", "--data", str(service.data)], make.settings)
     assert done.returncode == 1
     assert json.loads(done.stdout)["problems"] == [
         {

@@ -1,7 +1,6 @@
 """Quarantined entries are listed, corrected and retried, with and without a running service."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from headrace.base.settings import load_settings
 from headrace.model.log_records import Event, EventRecord, Visitor, encode_record
 from headrace.wiring.commands.quarantine import locked_requeuer
 from testing.event_logs import append
-from testing.service import HEADRACE, Json, Service, bearer, clean_environment, wait_until
+from testing.service import HEADRACE, Json, Service, bearer, run_to_end, wait_until
 from tests.e2e.conftest import ServiceMaker
 
 pytestmark = pytest.mark.slow
@@ -179,14 +178,7 @@ def test_retry_after_a_crash_stores_nothing_twice(
 
 
 def rejected(data: Path, *arguments: str) -> tuple[int, str]:
-    done = subprocess.run(
-        [HEADRACE, "quarantine", *arguments, "--data", str(data)],
-        capture_output=True,
-        text=True,
-        env=clean_environment(),
-        timeout=30,
-        check=False,
-    )
+    done = run_to_end([HEADRACE, "quarantine", *arguments, "--data", str(data)])
     return done.returncode, done.stderr
 
 

@@ -11,23 +11,15 @@ import pytest
 from headrace.base.clock import MILLISECONDS_PER_DAY, SystemClock
 from headrace.model.data_retention import RetentionChange
 from headrace.model.tenancy import WebsiteChange, WebsiteId
-from testing.service import HEADRACE, Service, bearer, clean_environment
+from testing.service import HEADRACE, Service, bearer, run_to_end
 from tests.e2e.conftest import ServiceMaker
 
 pytestmark = pytest.mark.slow
 
-TIMEOUT_S = 110  # without a service chDB removes files after 30 to 40 seconds
-
 
 def erase(service: Service, website: str, *arguments: str) -> dict[str, Any]:
     command = [HEADRACE, "erase", "--website", website, "--data", str(service.data), "--json"]
-    done = subprocess.run(
-        [*command, *arguments],
-        capture_output=True,
-        env=clean_environment(),
-        timeout=TIMEOUT_S,
-        check=False,
-    )
+    done = run_to_end([*command, *arguments])
     assert done.returncode == 0, done.stderr
     result: dict[str, Any] = json.loads(done.stdout)
     return result
@@ -261,29 +253,23 @@ def test_what_cannot_be_erased_is_refused_with_the_reason(
 ) -> None:
     done = run(service, website, *arguments)
     assert done.returncode == 1
-    assert reason in done.stderr.decode()
+    assert reason in done.stderr
 
 
 def test_an_unknown_website_is_refused(service: Service) -> None:
     done = run(service, "web_unknown", "--anonymous-id", "a")
-    assert done.stderr.decode() == "headrace: there is no website web_unknown\n"
+    assert done.stderr == "headrace: there is no website web_unknown\n"
 
 
 def test_a_directory_without_data_is_refused(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [HEADRACE, "erase", "--website", "w", "--session-id", "s", "--data", str(tmp_path)],
-        capture_output=True,
-        env=clean_environment(),
-        check=False,
+    done = run_to_end(
+        [HEADRACE, "erase", "--website", "w", "--session-id", "s", "--data", str(tmp_path)]
     )
-    assert b"is not a data directory" in done.stderr
+    assert "is not a data directory" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-def run(service: Service, website: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [HEADRACE, "erase", "--website", website, "--data", str(service.data), *arguments],
-        capture_output=True,
-        env=clean_environment(),
-        check=False,
+def run(service: Service, website: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run_to_end(
+        [HEADRACE, "erase", "--website", website, "--data", str(service.data), *arguments]
     )

@@ -25,7 +25,7 @@ from headrace import __version__
 from headrace.base.settings import setting_specs
 from headrace.cli.main import main
 from headrace.http.tracker.files import snippet
-from testing.service import HEADRACE, clean_environment
+from testing.service import HEADRACE, clean_environment, run_to_end
 
 Run = Callable[..., "Done"]
 Json = Any
@@ -61,15 +61,7 @@ class Done(NamedTuple):
 
 def start(*arguments: str, settings: Mapping[str, str] | None = None) -> Done:
     """Run a command in a separate process."""
-    done = subprocess.run(
-        arguments,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env=clean_environment(settings),
-        timeout=60,
-        check=False,
-    )
+    done = run_to_end(arguments, settings)
     return Done(done.returncode, done.stdout, done.stderr)
 
 

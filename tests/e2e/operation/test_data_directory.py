@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-import subprocess
 import tarfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from headrace.base.clock import FixedClock
 from headrace.ingest.receive.authorize import Caller
 from headrace.ingest.receive.idempotency import request_digest
 from headrace.ports.idempotency import Replay
-from testing.service import HEADRACE, Service, clean_environment
+from testing.service import HEADRACE, Service, run_to_end
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.query.queries import query, select
 from tests.fixtures.make_data_directory import CONTENT, IDEMPOTENCY_KEY
@@ -142,14 +141,7 @@ async def test_idempotency_keys_of_an_older_version_are_remembered(old_service: 
 
 
 def run(data: Path, command: Sequence[str]) -> tuple[int, str]:
-    done = subprocess.run(
-        [HEADRACE, *command, "--data", str(data)],
-        capture_output=True,
-        text=True,
-        env=clean_environment(),
-        timeout=60,
-        check=False,
-    )
+    done = run_to_end([HEADRACE, *command, "--data", str(data)])
     return done.returncode, done.stderr
 
 

@@ -16,7 +16,15 @@ from pathlib import Path
 import pytest
 
 from testing.servers.ports import free_port
-from testing.service import HEADRACE, Json, Service, bearer, clean_environment, wait_until
+from testing.service import (
+    HEADRACE,
+    Json,
+    Service,
+    bearer,
+    clean_environment,
+    run_to_end,
+    wait_until,
+)
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.connections import accepts_connections, connect, read_all, send_partial_body
 from tests.e2e.envelopes import TIMESTAMP_MS
@@ -28,13 +36,10 @@ def failed_start(
     data: Path, *options: str, settings: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run `serve`, which must exit by itself."""
-    return subprocess.run(
+    return run_to_end(
         [HEADRACE, "serve", "--data", str(data), *options],
-        capture_output=True,
-        text=True,
-        env=clean_environment(settings),
-        timeout=CANNOT_START_TIMEOUT_S,
-        check=False,
+        settings,
+        timeout_s=CANNOT_START_TIMEOUT_S,
     )
 
 
@@ -148,13 +153,8 @@ def test_data_directory_that_lost_its_websites_and_keys_is_one_error(
 
     assert output_of(failed_start(service.data, "--port", str(free_port()))) == lost
     for command in (["init"], ["website", "list"], ["website", "create", "--name", "a"]):
-        done = subprocess.run(
-            [HEADRACE, *command, "--data", str(service.data)],
-            capture_output=True,
-            text=True,
-            env=clean_environment(),
-            timeout=CANNOT_START_TIMEOUT_S,
-            check=False,
+        done = run_to_end(
+            [HEADRACE, *command, "--data", str(service.data)], timeout_s=CANNOT_START_TIMEOUT_S
         )
         assert (output_of(done), done.stdout) == (lost, "")
     assert (file.exists() and file.stat().st_size > 0) is False

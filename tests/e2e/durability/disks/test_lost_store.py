@@ -6,7 +6,6 @@ which most tests here remove, too.
 
 import json
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 
 from headrace.adapters.store.chdb.files.metadata_copy import copy_path
-from testing.service import HEADRACE, Service, clean_environment, wait_until
+from testing.service import HEADRACE, Service, run_to_end, wait_until
 from tests.e2e.conftest import ServiceMaker
 
 pytestmark = pytest.mark.slow
@@ -87,14 +86,7 @@ def counts(service: Service, website: str) -> dict[str, int]:
 
 def verify(data: Path, *options: str) -> list[str]:
     """Return the problems of the store that `headrace verify` reports."""
-    done = subprocess.run(
-        [HEADRACE, "verify", "--data", str(data), "--json", *options],
-        capture_output=True,
-        text=True,
-        env=clean_environment(),
-        timeout=120,
-        check=False,
-    )
+    done = run_to_end([HEADRACE, "verify", "--data", str(data), "--json", *options])
     problems: list[dict[str, Any]] = json.loads(done.stdout)["problems"]
     return [each["problem"] for each in problems if each["part"] == "store"]
 

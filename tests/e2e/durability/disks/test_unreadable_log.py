@@ -1,13 +1,12 @@
 """What a service promises while its engine cannot read an event log."""
 
-import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from testing.service import HEADRACE, Service, clean_environment, wait_until
+from testing.service import HEADRACE, Service, run_to_end, wait_until
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.envelopes import INTERNAL, UNAVAILABLE, error_envelope, outcome, success
 
@@ -60,14 +59,7 @@ def test_ack_after_store_fails_while_a_log_cannot_be_read_and_stores_all_afterwa
 
 def back_up(service: Service, file: Path, *options: str) -> tuple[int, str]:
     """Run `headrace backup`; return its exit code and its last line on standard error."""
-    done = subprocess.run(
-        [HEADRACE, "backup", str(file), "--data", str(service.data), *options],
-        capture_output=True,
-        text=True,
-        env=clean_environment(),
-        timeout=120,
-        check=False,
-    )
+    done = run_to_end([HEADRACE, "backup", str(file), "--data", str(service.data), *options])
     return done.returncode, done.stderr.splitlines()[-1]
 
 
