@@ -120,7 +120,7 @@ class LineFile:
             if not block:
                 break
         if self._damage is not None:
-            raise DamagedFile(line, str(self._damage)) from self._damage
+            raise DamagedFile(line, _reason_of(self._damage)) from self._damage
 
     def _next_block(self) -> bytes:
         """Return the next block, an empty one at the end of the file and from a damage on."""
@@ -156,3 +156,11 @@ class LineFile:
             yield block
         if self._read_bytes < self.size:  # as programs that rotate logs do
             raise EOFError("it has become shorter while it was read")
+
+
+def _reason_of(damage: Exception) -> str:
+    """Return the reason alone: libraries put their name or an error number before it."""
+    if isinstance(damage, OSError):
+        return damage.strerror or str(damage)
+    reason = str(damage).rpartition(": ")[2]
+    return reason[:1].lower() + reason[1:]

@@ -78,10 +78,22 @@ def test_lines_before_the_damage_are_returned(tmp_path: Path, name: str) -> None
     )
 
 
-def test_file_that_is_not_compressed_is_damaged(tmp_path: Path) -> None:
-    (tmp_path / "a.gz").write_bytes(b"plain text")
-    with closing(LineFile(tmp_path / "a.gz")) as file, pytest.raises(DamagedFile):
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.gz", b"plain text", "incorrect header check"),
+        ("a.zst", b"plain text", "unknown frame descriptor"),
+        ("a.gz", gzip.compress(b"text")[:-8] + bytes(8), "incorrect data check"),
+    ],
+    ids=["plain-gzip", "plain-zstd", "checksum"],
+)
+def test_reason_of_a_damage_is_without_the_names_of_the_library(
+    tmp_path: Path, name: str, content: bytes, reason: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with closing(LineFile(tmp_path / name)) as file, pytest.raises(DamagedFile) as caught:
         list(file.chunks())
+    assert str(caught.value) == f"the file is damaged: {reason}"
 
 
 def test_endless_line_is_cut_but_stays_too_long(tmp_path: Path) -> None:
