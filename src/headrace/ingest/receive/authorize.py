@@ -29,7 +29,8 @@ from headrace.model.tenancy import (
     hash_secret,
 )
 
-NO_WEBSITE = "is required: the API key can write several websites and has no home among them"
+SEVERAL_WEBSITES = "is required: the API key is for several websites and has no home among them"
+NO_WEBSITE = "is required: the organization of the API key has no website yet"
 
 _MAX_KEY_LENGTH = 128  # longer than any valid key; a longer one is not cached
 _hash_cached = lru_cache(maxsize=2_048)(hash_secret)
@@ -134,12 +135,17 @@ def _resolve_websites(
     resolved = [WebsiteId(website_id) if website_id else default for website_id in website_ids]
     if None in resolved:
         missing = [index for index, website_id in enumerate(resolved) if website_id is None]
+        message = _message_without_default(tenancy, caller.key)
         raise InvalidBody(
-            tuple(
-                FieldError(index, "websiteId", NO_WEBSITE) for index in missing[:MAX_FIELD_ERRORS]
-            )
+            tuple(FieldError(index, "websiteId", message) for index in missing[:MAX_FIELD_ERRORS])
         )
     return [website_id for website_id in resolved if website_id is not None]
+
+
+def _message_without_default(tenancy: TenancySnapshot, key: ApiKey | None) -> str:
+    if key is None or key.website_ids or tenancy.websites_by_organization.get(key.organization_id):
+        return SEVERAL_WEBSITES
+    return NO_WEBSITE
 
 
 def _distinct(websites: Sequence[WebsiteId]) -> Collection[WebsiteId]:

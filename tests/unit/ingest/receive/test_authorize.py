@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 
 import pytest
+from msgspec import structs
 
 from headrace.base.errors import (
     ClientError,
@@ -14,7 +15,7 @@ from headrace.base.errors import (
     WebsiteMissingOrganization,
     WebsiteNotFound,
 )
-from headrace.ingest.receive.authorize import NO_WEBSITE, authorize
+from headrace.ingest.receive.authorize import NO_WEBSITE, SEVERAL_WEBSITES, authorize
 from headrace.model.tenancy import Credentials
 from testing.tenants import (
     EXPIRING_KEY,
@@ -232,10 +233,23 @@ def test_each_item_without_a_website_is_a_field_error() -> None:
 
     field_errors = rejection.value.field_errors
     assert field_errors[:2] == (
-        FieldError(0, "websiteId", NO_WEBSITE),
-        FieldError(2, "websiteId", NO_WEBSITE),
+        FieldError(0, "websiteId", SEVERAL_WEBSITES),
+        FieldError(2, "websiteId", SEVERAL_WEBSITES),
     )
     assert len(field_errors) == 50
+
+
+def test_field_error_tells_that_the_organization_of_the_key_has_no_website() -> None:
+    tenancy = structs.replace(TENANCY, websites={}, websites_by_organization={})
+    with pytest.raises(InvalidBody) as rejection:
+        authorize(
+            tenancy,
+            now_ms=NOW_MS,
+            credentials=Credentials(api_key=FOREIGN_KEY),
+            website_ids=[None],
+        )
+
+    assert rejection.value.field_errors == (FieldError(0, "websiteId", NO_WEBSITE),)
 
 
 ORIGINS = {

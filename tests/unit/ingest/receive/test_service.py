@@ -30,7 +30,7 @@ from headrace.base.errors import (
     WebsiteNotFound,
 )
 from headrace.base.metrics import Metrics
-from headrace.ingest.receive.authorize import NO_WEBSITE
+from headrace.ingest.receive.authorize import SEVERAL_WEBSITES
 from headrace.ingest.receive.decoding.decode import IngestPath
 from headrace.ingest.receive.decoding.decode_request import BodyLimits
 from headrace.ingest.receive.decoding.timestamps import INVALID_TIMESTAMP, SECONDS_HINT
@@ -479,7 +479,7 @@ async def test_event_without_a_website_is_a_field_error(harness: Harness) -> Non
     with pytest.raises(InvalidBody) as rejection:
         await harness.take(api_key=KEY_WITHOUT_DEFAULT)
 
-    assert rejection.value.field_errors == (FieldError(0, "websiteId", NO_WEBSITE),)
+    assert rejection.value.field_errors == (FieldError(0, "websiteId", SEVERAL_WEBSITES),)
 
 
 REJECTIONS: dict[str, tuple[dict[str, Any], type[ClientError]]] = {
