@@ -301,3 +301,9 @@ class RejectedField(OperatorError):
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
+
+
+def system_reason(error: OSError) -> str:
+    """Return what the system says of an error, as the end of a sentence: `is a directory`."""
+    reason = error.strerror or str(error)
+    return reason[:1].lower() + reason[1:]

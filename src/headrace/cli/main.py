@@ -16,7 +16,7 @@ import click
 
 from headrace import __version__
 from headrace.base.closest_match import closest_match
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 from headrace.base.settings import suggest_setting_names
 from headrace.cli.interruption import ended_by_signals, leave_signals_to_parent
 
@@ -198,7 +198,7 @@ def _one_sentence() -> Generator[None]:
         ) from error
     except OSError as error:
         if error.errno in _ERRORS_OF_PATHS and error.filename and error.strerror:
-            reason = error.strerror.lower()
+            reason = system_reason(error)
             raise CommandFailed(f"cannot open {error.filename}: {reason}") from error
         if error.errno != errno.ENOSPC:
             raise

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from headrace.base.clock import SystemClock
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 from headrace.base.line_writer import LineWriter
 from headrace.base.logs import configure_logging, get_logger
 from headrace.base.metrics import METRICS_DIRECTORY_VARIABLE
@@ -257,13 +257,8 @@ def _listening(settings: Settings) -> Generator[socket.socket]:
             listening_socket.listen(_BACKLOG)
         except OSError as error:
             raise OperatorError(
-                f"cannot listen on {settings.host} port {settings.port}: "
-                f"{_os_error_reason(error)}; "
+                f"cannot listen on {settings.host} port {settings.port}: {system_reason(error)}; "
                 "choose others with --host and --port, or HEADRACE_HOST and HEADRACE_PORT"
             ) from error
         listening_socket.setblocking(False)
         yield listening_socket
-
-
-def _os_error_reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

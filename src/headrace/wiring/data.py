@@ -19,7 +19,7 @@ from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.data_dir.runtime_directory import runtime_directory
 from headrace.adapters.data_dir.sqlite_files import separate_sqlite_files
 from headrace.adapters.store_migration.migration_state import check_not_migrated_away
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 from headrace.base.settings import Settings, data_path
 from headrace.wiring.store_address import clickhouse_address
 
@@ -77,7 +77,7 @@ def create_data_dir(settings: Settings) -> None:
     try:
         create_private_directory(root)
     except OSError as error:
-        raise OperatorError(f"cannot create {root}: {error.strerror}") from error
+        raise OperatorError(f"cannot create {root}: {system_reason(error)}") from error
 
 
 def require_data(settings: Settings) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from headrace.adapters.valkey.address import parse_valkey_address
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 from headrace.base.settings import Settings, environment_name
 
 CLICKHOUSE_CLIENT: Final = "clickhouse_connect"
@@ -88,7 +88,7 @@ def check_readable(file: str, *, named_by: str) -> None:
         Path(file).open("rb").close()
     except OSError as error:
         raise OperatorError(
-            f"cannot read {file}, which {named_by} names: {error.strerror}"
+            f"cannot read {file}, which {named_by} names: {system_reason(error)}"
         ) from error
 
 
@@ -107,7 +107,7 @@ def _read_secret(settings: Settings, name: str) -> str:
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        reason = system_reason(error) if isinstance(error, OSError) else "it is not text"
         raise OperatorError(f"cannot read {file}, which {variable} names: {reason}") from error
     first = text.partition("\n")[0].strip()
     if not first:

@@ -680,9 +680,9 @@ INVALID_DATABASES: dict[str, tuple[Callable[[Path], Location], str]] = {
     ),
     "a file in the way": (
         _below_a_file,
-        "cannot write {0}/data/directory.sqlite: File exists",
+        "cannot write {0}/data/directory.sqlite: file exists",
     ),
-    "a directory": (lambda folder: folder, "cannot write {0}: Is a directory"),
+    "a directory": (lambda folder: folder, "cannot write {0}: is a directory"),
     "memory": (
         lambda _: "sqlite://",
         "the directory must be a file: several processes share it",

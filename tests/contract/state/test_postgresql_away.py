@@ -73,7 +73,7 @@ def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
             open_configured_directory(Settings(database_url_file=os.fspath(file)), CLOCK)
         messages.append(str(caught.value))
     assert messages == [
-        f"cannot read {missing}, which HEADRACE_DATABASE_URL_FILE names: No such file or directory",
+        f"cannot read {missing}, which HEADRACE_DATABASE_URL_FILE names: no such file or directory",
         f"the first line of {empty}, which HEADRACE_DATABASE_URL_FILE names, is empty",
     ]
 

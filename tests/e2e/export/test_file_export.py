@@ -97,7 +97,7 @@ def test_output_on_a_file_system_without_new_files_is_refused(
     done = run_export(service, website, "--format", "csv", "/proc/events.csv")
     assert (done.returncode, done.stdout) == (1, b"")
     assert done.stderr.decode() == (
-        "headrace: cannot create /proc/events.csv.partial: No such file or directory\n"
+        "headrace: cannot create /proc/events.csv.partial: no such file or directory\n"
     )
 
 

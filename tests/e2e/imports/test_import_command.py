@@ -244,7 +244,7 @@ def test_compressed_files_are_read_and_their_damage_is_reported(
 def test_files_that_cannot_be_opened_are_exit_code_2(service: Service, website: str) -> None:
     done = run(service, "import", "missing.ndjson", "--format", "ndjson", "--website", website)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"headrace: cannot open missing.ndjson: No such file or directory\n"
+    assert done.stderr == b"headrace: cannot open missing.ndjson: no such file or directory\n"
 
 
 def test_import_that_waits_for_space_on_the_disk_says_so_before_it_ends(

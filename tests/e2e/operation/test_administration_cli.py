@@ -457,7 +457,7 @@ def test_migration_without_a_url_of_clickhouse_creates_no_data_directory(
 def test_data_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = start(HEADRACE, "website", "list", "--data", str(tmp_path / "file"))
-    assert done == Done(1, "", f"headrace: cannot create {tmp_path}/file: File exists\n")
+    assert done == Done(1, "", f"headrace: cannot create {tmp_path}/file: file exists\n")
 
 
 WITHOUT_PRIVILEGES = (
@@ -684,7 +684,7 @@ def test_init_prints_example_requests_with_the_configured_address(run: Run, data
     ("output", "website", "sentence"),
     [
         ("rows.ndjson", "web_x", "there is no website web_x"),
-        ("missing/rows.ndjson", "web_x", "cannot write {output}: No such file or directory"),
+        ("missing/rows.ndjson", "web_x", "cannot write {output}: no such file or directory"),
     ],
     ids=["unknown website", "missing directory"],
 )

@@ -162,9 +162,7 @@ def test_file_that_another_backup_made_meanwhile_is_not_overwritten(
 
 
 @pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.LNKTYPE], ids=["file", "hard link"])
-def test_member_in_the_place_of_another_is_refused(
-    backup: Path, tmp_path: Path, kind: bytes
-) -> None:
+def test_member_that_repeats_another_is_refused(backup: Path, tmp_path: Path, kind: bytes) -> None:
     content = zstandard.ZstdDecompressor().decompressobj().decompress(backup.read_bytes())
     with tarfile.open(fileobj=BytesIO(content)) as archive:
         replaced = archive.getmember("quarantine").offset

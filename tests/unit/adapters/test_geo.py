@@ -139,7 +139,7 @@ def test_missing_database_is_one_error(tmp_path: Path) -> None:
     path = str(tmp_path / "none.mmdb")
     with pytest.raises(OperatorError) as caught:
         open_geo_database(path)
-    assert str(caught.value) == f"cannot read the geo database {path!r}: No such file or directory"
+    assert str(caught.value) == f"cannot read the geo database {path!r}: no such file or directory"
 
 
 @pytest.mark.parametrize(

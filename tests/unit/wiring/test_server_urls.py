@@ -75,7 +75,7 @@ def test_a_certificate_file_that_cannot_be_read_is_named_at_the_start(
     with pytest.raises(OperatorError) as refused:
         check_configured_files(load_settings(given, {}))
     assert (
-        str(refused.value) == f"cannot read {file}, which {named} names: No such file or directory"
+        str(refused.value) == f"cannot read {file}, which {named} names: no such file or directory"
     )
     file.touch()
     check_configured_files(load_settings(given, {}))

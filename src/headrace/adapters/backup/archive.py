@@ -23,7 +23,7 @@ from headrace.adapters.data_dir.format import newest_format, read_format_marker
 from headrace.adapters.data_dir.paths import LOG, SEGMENT_SUFFIX, UNFINISHED_SUFFIX
 from headrace.adapters.event_log.file_ops import FileOps
 from headrace.adapters.event_log.segment_directory import LogDirectory
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -168,7 +168,7 @@ class _MemberReader:
         try:
             return self._opened.read(size)
         except OSError as error:
-            raise OperatorError(f"cannot read {self._name}: {error.strerror}") from error
+            raise OperatorError(f"cannot read {self._name}: {system_reason(error)}") from error
 
 
 class _Decompressed(RawIOBase):
@@ -247,7 +247,7 @@ def _new_file(target: Path) -> Generator[IO[bytes]]:
         unfinished.rename(target)
         sync_directory(target.parent)
     except OSError as error:
-        raise OperatorError(f"cannot write {target}: {error.strerror or error}") from error
+        raise OperatorError(f"cannot write {target}: {system_reason(error)}") from error
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -268,7 +268,7 @@ def _translate_archive_errors(file: Path) -> Generator[None]:
     except OSError as error:
         is_other = error.filename is not None and Path(error.filename) != file
         member = f"{error.filename}: " if is_other else ""
-        reason = (error.strerror or str(error)).lower()
+        reason = system_reason(error)
         raise OperatorError(f"cannot restore {file}: {member}{reason}") from error
 
 

@@ -29,7 +29,7 @@ from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.freeze import freeze_store, remove_frozen
 from headrace.adapters.store.dialect.errors import ClickHouseError
-from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.base.errors import OperatorError, StoreUnavailable, system_reason
 from headrace.ports.event_log import LogOffset
 from headrace.ports.ledger import LogRange
 
@@ -259,7 +259,7 @@ def _translate_snapshot_errors() -> Generator[None]:
         yield
     except OSError as error:
         raise OperatorError(
-            f"cannot take a snapshot: {error.filename}: {error.strerror}"
+            f"cannot take a snapshot: {error.filename}: {system_reason(error)}"
         ) from error
     except (ClickHouseError, StoreUnavailable) as error:
         raise OperatorError(f"cannot take a snapshot: {error}") from error

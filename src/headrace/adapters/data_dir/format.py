@@ -13,7 +13,7 @@ from msgspec import Struct
 from headrace import __version__
 from headrace.adapters.data_dir.files import write_atomically
 from headrace.adapters.data_dir.paths import DataDirPaths
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 
 FIRST_FORMAT = 1
 """Also the format of a directory with data and without the marker: it is older than the marker."""
@@ -96,7 +96,7 @@ def read_format_marker(root: Path) -> FormatMarker | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise OperatorError(f"cannot read {path}: {error.strerror}") from error
+        raise OperatorError(f"cannot read {path}: {system_reason(error)}") from error
     except msgspec.MsgspecError as error:
         raise OperatorError(f"cannot decode {path}: {error}") from error
 
@@ -127,5 +127,5 @@ def _write_format_marker(paths: DataDirPaths, number: int) -> None:
         write_atomically(paths.format_marker, content)
     except OSError as error:
         raise OperatorError(
-            f"cannot write to the data directory {paths.root}: {error.strerror}"
+            f"cannot write to the data directory {paths.root}: {system_reason(error)}"
         ) from error

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from headrace.base.errors import StoreUnavailable
+from headrace.base.errors import StoreUnavailable, system_reason
 
 _POLL_S: Final = 0.02
 _DIGEST_BYTES: Final = 12
@@ -54,7 +54,7 @@ async def _file_lock(path: Path, operation: int) -> AsyncGenerator[None]:
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise StoreUnavailable(f"cannot open {path}: {error.strerror}") from error
+        raise StoreUnavailable(f"cannot open {path}: {system_reason(error)}") from error
     try:
         while not _try_lock(file, operation):  # noqa: ASYNC110 - the kernel notifies no event loop
             await asyncio.sleep(_POLL_S)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from headrace.adapters.data_dir.files import create_file_durably
 from headrace.adapters.data_dir.paths import DataDirPaths
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 
 SERVE_COMMAND = "headrace serve"
 
@@ -68,7 +68,7 @@ def lock_data_dir(
         descriptor = os.open(lock, os.O_RDWR)
     except OSError as error:
         raise OperatorError(
-            f"cannot write to the data directory {root}: {error.strerror}"
+            f"cannot write to the data directory {root}: {system_reason(error)}"
         ) from error
     try:
         _lock(descriptor, root)

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 from headrace.base.logs import get_logger
 
 WATCHED_WEBSITES: Final = "watched"
@@ -54,7 +54,7 @@ def _temporary_directory() -> Path:
         return Path(tempfile.gettempdir())
     except FileNotFoundError as error:
         raise OperatorError(
-            f"{error.strerror}: set TMPDIR to a directory that can be written"
+            f"{system_reason(error)}: set TMPDIR to a directory that can be written"
         ) from error
 
 
@@ -70,7 +70,9 @@ def _make_temporary(parent: Path, *, prefix: str = "") -> Generator[Path]:
     try:
         runtime = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     except OSError as error:
-        raise OperatorError(f"cannot create a directory in {parent}: {error.strerror}") from error
+        raise OperatorError(
+            f"cannot create a directory in {parent}: {system_reason(error)}"
+        ) from error
     try:
         yield runtime
     finally:

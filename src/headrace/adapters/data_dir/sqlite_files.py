@@ -16,7 +16,7 @@ from typing import Final
 
 from headrace.adapters.data_dir.files import kept_open, set_aside, sync_directory, write_atomically
 from headrace.adapters.data_dir.paths import DataDirPaths
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 from headrace.base.logs import get_logger
 
 SQLITE_SUFFIXES: Final = ("-wal", "-shm", "-journal")
@@ -46,7 +46,7 @@ def separate_sqlite_files(root: Path) -> None:
             except FileNotFoundError:
                 continue
             except OSError as error:
-                raise OperatorError(f"cannot separate {file}: {error.strerror}") from error
+                raise OperatorError(f"cannot separate {file}: {system_reason(error)}") from error
 
 
 def _separate(file: Path, damaged: Path) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from headrace.adapters.data_dir.files import create_file_durably, create_private_directory
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 from headrace.ports.directory import ChangeMarker
 
 _BUSY_TIMEOUT_S = 10
@@ -161,7 +161,7 @@ def _make_private_file(path: Path) -> None:
         create_file_durably(path)
         os.close(os.open(path, os.O_RDWR))
     except OSError as error:
-        raise OperatorError(f"cannot write {path}: {error.strerror}") from error
+        raise OperatorError(f"cannot write {path}: {system_reason(error)}") from error
 
 
 def _set_up_sqlite(dbapi_connection: Any, _record: object) -> None:  # noqa: ANN401 - a driver's

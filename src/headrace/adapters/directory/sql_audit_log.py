@@ -14,7 +14,7 @@ from headrace.adapters.directory.connection import (
 from headrace.adapters.directory.statements import find_owner
 from headrace.adapters.directory.tables import AUDIT_LOG
 from headrace.adapters.directory.transactions import Author, reading, writing
-from headrace.base.errors import OperatorError, RejectedField
+from headrace.base.errors import OperatorError, RejectedField, system_reason
 from headrace.formats.directory_objects import JsonObject
 from headrace.model.audit import AuditAction, AuditedChange, AuditLine, AuditLineId, AuditReach
 from headrace.model.tenancy import WebsiteId
@@ -61,7 +61,9 @@ class SqlAuditLog:
             with translate_directory_errors(self._database.label):
                 self._database.scrub(AUDIT_LOG.name)
         except OSError as error:
-            raise OperatorError(f"cannot clean {self._database.label}: {error.strerror}") from error
+            raise OperatorError(
+                f"cannot clean {self._database.label}: {system_reason(error)}"
+            ) from error
 
 
 def _forget_website(connection: Connection, website_id: WebsiteId) -> None:

@@ -7,7 +7,7 @@ from typing import Protocol, cast
 
 import maxminddb
 
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 from headrace.ports.enrichment import GeoLocation
 
 BUNDLED_DATABASE = Path(__file__).parent / "data" / "geo-whois-asn-country.mmdb"
@@ -80,7 +80,7 @@ def open_geo_database(path: str) -> MaxMindGeoLocator:
     try:
         reader = maxminddb.open_database(path or str(BUNDLED_DATABASE))  # pyright: ignore[reportUnknownMemberType] - bare PathLike
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = system_reason(error)
         raise OperatorError(f"cannot read the geo database {path!r}: {reason}") from error
     except (ValueError, maxminddb.InvalidDatabaseError) as error:
         raise OperatorError(

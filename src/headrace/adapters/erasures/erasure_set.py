@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from headrace.adapters.data_dir.paths import ERASURES, FORMAT_MARKER
 from headrace.adapters.erasures.file_erasures import KEY_FILE, FileErasures
-from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.base.errors import OperatorError, StoreUnavailable, system_reason
 from headrace.ports.rows.erasure import Erasure
 
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -32,7 +32,7 @@ def read_erasure_set(path: Path) -> ErasureSet:
             return _read_folder(path)
         return msgspec.json.decode(path.read_bytes(), type=ErasureSet)
     except OSError as error:
-        raise OperatorError(f"cannot read {path}: {error.strerror}") from error
+        raise OperatorError(f"cannot read {path}: {system_reason(error)}") from error
     except (msgspec.MsgspecError, StoreUnavailable) as error:
         raise OperatorError(f"{path} has no erasures that can be read: {error}") from error
 
@@ -63,7 +63,7 @@ def write_erasure_set(source: ErasureSet, file: Path) -> None:
             file.unlink(missing_ok=True)  # the next call creates it
             raise
     except OSError as error:
-        raise OperatorError(f"cannot write {file}: {error.strerror}") from error
+        raise OperatorError(f"cannot write {file}: {system_reason(error)}") from error
 
 
 def merge_erasures(into: FileErasures, folder: Path, known: ErasureSet) -> None:

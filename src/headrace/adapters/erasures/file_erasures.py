@@ -5,7 +5,6 @@ older content of it stays in the directory.
 """
 
 import contextlib
-import os
 import secrets
 from collections.abc import Generator
 from pathlib import Path
@@ -15,7 +14,7 @@ import msgspec
 
 from headrace.adapters.data_dir.files import create_private_directory, write_atomically
 from headrace.adapters.data_dir.paths import UNFINISHED_SUFFIX
-from headrace.base.errors import StoreUnavailable
+from headrace.base.errors import StoreUnavailable, system_reason
 from headrace.ports.rows.erasure import Erasure
 
 KEY_FILE: Final = "key"
@@ -148,5 +147,5 @@ def _translate_errors() -> Generator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or os.strerror(error.errno or 0)
+        reason = system_reason(error)
         raise StoreUnavailable(f"cannot use the erasures {error.filename}: {reason}") from error

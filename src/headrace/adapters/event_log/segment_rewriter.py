@@ -21,7 +21,7 @@ from headrace.adapters.event_log.segment_format import (
     frame_header,
     parse_records,
 )
-from headrace.base.errors import StoreUnavailable
+from headrace.base.errors import StoreUnavailable, system_reason
 from headrace.ports.event_log import LogOffset
 
 RewriteRecord = Callable[[bytes], bytes | None]
@@ -57,7 +57,7 @@ class SegmentRewriter:
                 if (self._root / log).is_dir()
             )
         except OSError as error:
-            raise StoreUnavailable(f"cannot overwrite the log: {error.strerror}") from error
+            raise StoreUnavailable(f"cannot overwrite the log: {system_reason(error)}") from error
 
     def _rewrite_log(self, path: Path, end: LogOffset, rewrite_record: RewriteRecord) -> int:
         directory = LogDirectory(path, file_ops=self._file_ops)

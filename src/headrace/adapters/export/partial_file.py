@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from headrace.adapters.data_dir.files import sync_directory, write_atomically
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 from headrace.model.export import ExportPlan, ExportRequest
 
 PARTIAL_SUFFIX: Final = ".partial"
@@ -116,7 +116,9 @@ class PartialFile:
         try:
             self.directory.mkdir(mode=0o700)
         except FileNotFoundError as error:  # what the kernel says of files in /proc
-            raise OperatorError(f"cannot create {self.directory}: {error.strerror}") from error
+            raise OperatorError(
+                f"cannot create {self.directory}: {system_reason(error)}"
+            ) from error
 
     def _open(self, mode: Literal["wb", "r+b"]) -> None:
         self._data = (self.directory / _DATA).open(mode)

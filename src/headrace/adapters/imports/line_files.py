@@ -8,7 +8,7 @@ from typing import IO, Final, Protocol, cast
 
 import zstandard
 
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 from headrace.model.imports import MAX_LINE_BYTES, LineChunk
 
 CHUNK_BYTES: Final = 8 * 1024 * 1024
@@ -60,7 +60,7 @@ class LineFile:
             self._file: IO[bytes] = path.open("rb")
             self.size = path.stat().st_size
         except OSError as error:
-            raise OperatorError(f"cannot open {path}: {error.strerror}") from error
+            raise OperatorError(f"cannot open {path}: {system_reason(error)}") from error
         self._make_decompressor = _DECOMPRESSORS.get(path.suffix.lower())
         self._read_bytes = 0
         self._blocks = self._decompressed_blocks()

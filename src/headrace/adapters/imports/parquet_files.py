@@ -12,7 +12,7 @@ from arro3.io import read_parquet
 from msgspec import Raw
 
 from headrace.adapters.imports.line_files import DamagedFile
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 from headrace.formats.parquet_footer import MAGIC
 from headrace.model.imports import LineChunk
 from headrace.model.storage import PROPERTIES
@@ -37,7 +37,7 @@ class ParquetFile:
             self._file: IO[bytes] = path.open("rb")
             self.size = path.stat().st_size
         except OSError as error:
-            raise OperatorError(f"cannot open {path}: {error.strerror}") from error
+            raise OperatorError(f"cannot open {path}: {system_reason(error)}") from error
         try:
             _check_trailer(self._file, self.size)
             with _panics_as_errors():

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Self
 
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 from headrace.base.json_text import encode_json
 from headrace.model.imports import RefusedLine
 
@@ -37,4 +37,4 @@ def _naming(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise OperatorError(f"cannot write {path}: {error.strerror}") from error
+        raise OperatorError(f"cannot write {path}: {system_reason(error)}") from error

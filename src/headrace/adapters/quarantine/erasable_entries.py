@@ -5,7 +5,7 @@ from pathlib import Path
 
 from headrace.adapters.data_dir.files import sync_directory
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
-from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.base.errors import OperatorError, StoreUnavailable, system_reason
 from headrace.ports.quarantine import QuarantineEntry
 
 
@@ -25,7 +25,7 @@ class ErasableQuarantine:
                 if matches(self._entry_or_bytes(entry_id))
             ]
         except OSError as error:
-            raise StoreUnavailable(f"cannot read the quarantine: {error.strerror}") from error
+            raise StoreUnavailable(f"cannot read the quarantine: {system_reason(error)}") from error
 
     def remove(self, ids: Collection[str]) -> None:
         """Remove entries; see `ErasableEntries.remove`."""
@@ -35,7 +35,9 @@ class ErasableQuarantine:
             if ids:
                 sync_directory(self._path)
         except OSError as error:
-            raise StoreUnavailable(f"cannot change the quarantine: {error.strerror}") from error
+            raise StoreUnavailable(
+                f"cannot change the quarantine: {system_reason(error)}"
+            ) from error
 
     def _entry_or_bytes(self, entry_id: str) -> QuarantineEntry | bytes:
         """Return an entry, or the bytes of a file that an operator has damaged."""

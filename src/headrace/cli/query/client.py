@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from headrace import __version__
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 
 TIMEOUT_S: Final = 120
 """Longer than any sensible `query_timeout_s`, the deadline of the service."""
@@ -163,4 +163,4 @@ def _connection_failure(error: OSError | HTTPException) -> str:
         return f"no response within {TIMEOUT_S} s"
     if isinstance(cause, ConnectionRefusedError):
         return "connection refused; is the service running?"
-    return cause.strerror or str(cause) if isinstance(cause, OSError) else str(cause)
+    return system_reason(cause) if isinstance(cause, OSError) else str(cause)

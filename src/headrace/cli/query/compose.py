@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from headrace.base.clock import Clock, utc_datetime
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 from headrace.cli.output import JsonObject
 from headrace.cli.query.client import CUSTOM_PATH, Call
 from headrace.cli.query.syntax import (
@@ -152,7 +152,7 @@ def _from_file(source: str, options: QueryOptions) -> JsonObject:
         content = _read_bytes(source).removeprefix(BOM_UTF8)  # as some editors write it
         return _as_body(msgspec.json.decode(content, type=dict[str, Any]))
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = system_reason(error)
         raise OperatorError(f"cannot read {_source_label(source)}: {reason}") from error
     except msgspec.ValidationError:
         raise OperatorError(

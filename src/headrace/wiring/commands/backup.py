@@ -33,7 +33,7 @@ from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.chdb.connection import ChdbInstance
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 from headrace.base.logs import get_logger
 from headrace.base.settings import Settings, data_path
 from headrace.formats.audited_changes import restore_change
@@ -142,7 +142,7 @@ def _write_marker(marker: Path, kept: ErasureSet | None) -> None:
     try:
         write_atomically(marker, b"" if kept is None else msgspec.json.encode(kept))
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = system_reason(error)
         raise OperatorError(f"cannot restore to {marker.parent}: {reason}") from error
 
 

@@ -127,7 +127,7 @@ def test_a_directory_that_cannot_be_created_gets_a_clear_error(tmp_path: Path) -
     code, lines = _python(OPEN, str(tmp_path / "file" / "store"))
     assert (code, lines) == (
         1,
-        f"refused: cannot create the store directory {tmp_path}/file/store: Not a directory\n",
+        f"refused: cannot create the store directory {tmp_path}/file/store: not a directory\n",
     )
 
 

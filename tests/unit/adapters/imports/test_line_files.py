@@ -109,7 +109,7 @@ def test_endless_line_is_cut_but_stays_too_long(tmp_path: Path) -> None:
 def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(OperatorError) as caught:
         LineFile(tmp_path / "none")
-    assert str(caught.value) == f"cannot open {tmp_path / 'none'}: No such file or directory"
+    assert str(caught.value) == f"cannot open {tmp_path / 'none'}: no such file or directory"
 
 
 def test_line_that_a_damage_cuts_off_is_not_returned(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def write_report(path: Path, *, lines: int) -> None:
 def test_report_on_a_full_disk_is_named(lines: int) -> None:
     with pytest.raises(OperatorError) as caught:
         write_report(Path("/dev/full"), lines=lines)
-    assert str(caught.value) == "cannot write /dev/full: No space left on device"
+    assert str(caught.value) == "cannot write /dev/full: no space left on device"
 
 
 def test_report_names_a_file_in_any_encoding(tmp_path: Path) -> None:

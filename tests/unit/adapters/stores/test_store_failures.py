@@ -32,7 +32,7 @@ INVALID_ROW = ClickHouseError(53, "TYPE_MISMATCH", "Type mismatch in column time
         (
             "cannot read the store",
             OSError(errno.EIO, os.strerror(errno.EIO), "/data/store"),
-            "cannot read the store: Input/output error",
+            "cannot read the store: input/output error",
         ),
         ("", TimeoutError("no answer"), "no answer"),
     ],

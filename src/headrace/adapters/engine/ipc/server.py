@@ -63,7 +63,13 @@ from headrace.adapters.query_scheduler.key import QueryKey
 from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.failures import refused_select
 from headrace.adapters.store.dialect.parameters import EncodedParameters
-from headrace.base.errors import OperatorError, QueryTimedOut, QueryTooLarge, StoreUnavailable
+from headrace.base.errors import (
+    OperatorError,
+    QueryTimedOut,
+    QueryTooLarge,
+    StoreUnavailable,
+    system_reason,
+)
 from headrace.base.logs import Logger
 from headrace.ports.rate_limiter import RateLimiters
 from headrace.ports.store import QueryLimits, StoreStatus
@@ -173,7 +179,7 @@ class EngineServer:
             self._socket.chmod(0o600)
         except OSError as error:
             raise OperatorError(
-                f"cannot listen on the engine's socket {self._socket}: {error.strerror}"
+                f"cannot listen on the engine's socket {self._socket}: {system_reason(error)}"
             ) from error
 
     async def close(self) -> None:

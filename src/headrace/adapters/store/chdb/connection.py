@@ -41,10 +41,7 @@ from headrace.adapters.store.dialect.results import (
     RESULT_FORMAT,
     decode_rows,
 )
-from headrace.base.errors import (
-    OperatorError,
-    StoreUnavailable,
-)
+from headrace.base.errors import OperatorError, StoreUnavailable, system_reason
 from headrace.base.logs import Logger
 from headrace.ports.store import QueryLimits
 
@@ -171,7 +168,7 @@ class ChdbInstance:
             self._control = self._connect(f"max_server_memory_usage_to_ram_ratio={MEMORY_SHARE}")
         except OSError as error:
             raise OperatorError(
-                f"cannot create the store directory {self.directory}: {error.strerror}"
+                f"cannot create the store directory {self.directory}: {system_reason(error)}"
             ) from error
         except RuntimeError as error:
             raise self._open_error() from error

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from headrace.adapters.store.dialect.errors import REJECTED_CODES, ClickHouseError
-from headrace.base.errors import StoreUnavailable
+from headrace.base.errors import StoreUnavailable, system_reason
 from headrace.base.logs import Logger
 from headrace.ports.store import BatchRejected, SelectFailed
 
@@ -31,7 +31,7 @@ def raising_store_unavailable(what: str = "") -> Generator[None]:
         reason = _describe(failure)
         raise StoreUnavailable(f"{what}: {reason}" if what else reason) from failure
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = system_reason(error)
         raise StoreUnavailable(f"{what}: {reason}" if what else reason) from error
 
 

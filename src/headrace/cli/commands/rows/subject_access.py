@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 
 import click
 
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 from headrace.base.logs import configure_logging
 from headrace.base.settings import load_settings
 from headrace.cli.options import data_options
@@ -55,7 +55,7 @@ def _new_private_file(path: Path) -> Generator[BinaryIO]:
     except FileExistsError as error:
         raise click.UsageError(f"the file {path} exists") from error
     except OSError as error:
-        raise OperatorError(f"cannot write {path}: {error.strerror}") from error
+        raise OperatorError(f"cannot write {path}: {system_reason(error)}") from error
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
