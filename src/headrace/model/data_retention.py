@@ -56,6 +56,17 @@ class Cutoffs(Struct, frozen=True):
         cutoff_ms: int | None = getattr(self, name)
         return cutoff_ms
 
+    def latest(self, other: "Cutoffs") -> "Cutoffs":
+        """Return the later cutoff of each table."""
+        return Cutoffs(
+            **{
+                table.name: _latest(
+                    self.of_stored_table(table.name), other.of_stored_table(table.name)
+                )
+                for table in STORED_TABLES
+            }
+        )
+
 
 NO_CUTOFFS: Final = Cutoffs()
 
@@ -82,3 +93,7 @@ class RetentionPolicy(Struct, frozen=True):
 
 def _cutoff_ms(days: int, now_ms: int) -> int | None:
     return (now_ms // MILLISECONDS_PER_DAY - days) * MILLISECONDS_PER_DAY if days else None
+
+
+def _latest(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else max(one, other)

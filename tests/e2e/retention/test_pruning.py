@@ -98,6 +98,22 @@ def test_prune_without_the_service_is_the_same_and_verify_finds_nothing_missing(
     assert service.count(website, "events") == 2
 
 
+@pytest.mark.parametrize(
+    "change",
+    [("update", "--retain-days", "0"), ("update", "--retain-days", "30"), ("delete",)],
+    ids=["kept-for-ever", "kept-longer", "deleted"],
+)
+def test_verify_misses_no_pruned_rows_of_a_website_that_is_changed_afterwards(
+    expiring: tuple[Service, str], change: tuple[str, ...]
+) -> None:
+    service, website = expiring
+    service.stop()
+    assert sum(row["rows"] for row in service.command("prune")) == 6
+    command, *options = change
+    service.command("website", command, website, *options)
+    assert service.command("verify")["problems"] == []
+
+
 def test_killed_prune_goes_on_when_the_service_starts_again(
     expiring: tuple[Service, str],
 ) -> None:

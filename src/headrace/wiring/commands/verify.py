@@ -2,8 +2,11 @@
 
 import contextlib
 import threading
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
+from typing import Final
+
+import msgspec
 
 from headrace.adapters.backup.check import (
     LedgerContents,
@@ -26,12 +29,16 @@ from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError
 from headrace.base.logs import get_logger
 from headrace.base.settings import Settings, data_path
-from headrace.model.data_retention import Cutoffs, RetentionPolicy
+from headrace.model.audit import MAX_AUDIT_LINES, AuditAction, AuditLine
+from headrace.model.data_retention import NO_CUTOFFS, Cutoffs, DataRetention, RetentionPolicy
 from headrace.model.integrity import IntegrityReport, Issue
+from headrace.ports.audit import AuditLog
 from headrace.wiring.data import locked_for_command, require_data
 from headrace.wiring.directory_file import has_external_directory
 from headrace.wiring.shared import has_valkey, open_configured_directory
 from headrace.wiring.store_address import clickhouse_address, clickhouse_reader_address
+
+_ENDS_OF_RETENTION: Final = (AuditAction.WEBSITE_UPDATE, AuditAction.WEBSITE_DELETE)
 
 
 def verify(settings: Settings, *, repairs: bool = False) -> IntegrityReport:
@@ -118,19 +125,38 @@ def _check_store(
 
 
 def _cutoffs(settings: Settings) -> Mapping[str, Cutoffs]:
-    """Return the cutoffs of all websites; none where the directory cannot be read."""
+    """Return the latest cutoffs that websites have had; none where the directory cannot be read.
+
+    Rows before them may have been pruned, also where a website keeps rows longer since, or was
+    deleted. A default of the service that has become longer leaves no trace.
+    """
     clock = SystemClock()
     policy = RetentionPolicy(settings.retain_days)
+    cutoffs: dict[str, Cutoffs] = {}
     with contextlib.suppress(OperatorError):
         directory = open_configured_directory(settings, clock)
         try:
-            return {
-                website.id: policy.cutoffs(website.retention, clock.now_ms())
-                for website in directory.websites()
-            }
+            for website in directory.websites():
+                cutoffs[website.id] = policy.cutoffs(website.retention, clock.now_ms())
+            for line in _ended_retentions(directory.audit_log):
+                past = policy.cutoffs(_retention_before(line), line.time_ms)
+                website_id = str(line.change.object_id)
+                cutoffs[website_id] = cutoffs.get(website_id, NO_CUTOFFS).latest(past)
         finally:
             directory.close()
-    return {}
+    return cutoffs
+
+
+def _ended_retentions(audit_log: AuditLog) -> Iterator[AuditLine]:
+    """Return the lines of changes and deletions of websites."""
+    lines = audit_log.lines(limit=MAX_AUDIT_LINES)
+    while lines:
+        yield from (line for line in lines if line.change.action in _ENDS_OF_RETENTION)
+        lines = audit_log.lines(limit=MAX_AUDIT_LINES, before=lines[-1].id)
+
+
+def _retention_before(line: AuditLine) -> DataRetention:
+    return msgspec.convert((line.change.before or {}).get("retention", {}), DataRetention)
 
 
 def _check_chdb(
