@@ -239,7 +239,7 @@ def test_each_item_without_a_website_is_a_field_error() -> None:
     assert len(field_errors) == 50
 
 
-def test_field_error_tells_that_the_organization_of_the_key_has_no_website() -> None:
+def test_field_error_says_that_the_organization_of_the_key_has_no_website() -> None:
     tenancy = structs.replace(TENANCY, websites={}, websites_by_organization={})
     with pytest.raises(InvalidBody) as rejection:
         authorize(
