@@ -21,6 +21,11 @@ _OPTIONS: Final = (
         help="All events whose properties have this value.",
     ),
 )
+_WITH_VISITORS: Final = click.option(
+    "--with-visitors",
+    is_flag=True,
+    help="With --profile-id, also all rows of the anonymous ids that its rows have.",
+)
 _KINDS: Final[Mapping[str, SelectorKind]] = {
     "anonymous_id": SelectorKind.ANONYMOUS_ID,
     "session_id": SelectorKind.SESSION_ID,
@@ -33,14 +38,14 @@ _Command = Callable[..., None]
 
 
 def selector_options(command: _Command) -> _Command:
-    """Add the options, whose values `given_selectors` reads."""
-    for option in reversed(_OPTIONS):
+    """Add the options, whose values `given_selectors` checks: texts, and `with_visitors`."""
+    for option in reversed((*_OPTIONS, _WITH_VISITORS)):
         command = option(command)
     return command
 
 
 def given_selectors(
-    texts: Mapping[str, str | None], *, everything: bool = False
+    texts: Mapping[str, str | None], *, with_visitors: bool, everything: bool = False
 ) -> tuple[Selector, ...]:
     """Return the selectors of the one option that was given. Raises `OperatorError`."""
     for name, text in texts.items():
@@ -58,6 +63,8 @@ def given_selectors(
         given.append((WHOLE_WEBSITE,))
     if len(given) != 1:
         raise OperatorError(f"give exactly one of {_NAMES}")
+    if with_visitors and texts["profile_id"] is None:
+        raise OperatorError("--with-visitors needs --profile-id")
     return given[0]
 
 

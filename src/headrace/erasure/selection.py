@@ -1,7 +1,7 @@
 """Checks what a caller wants to erase. Pure; raises `InvalidSelection` with the reason."""
 
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
@@ -23,8 +23,30 @@ SELECTOR_FIELDS: Final[Mapping[str, SelectorKind]] = {
 """The kinds of selectors by their names in a body; the website itself is selected by no body."""
 
 
+WITH_VISITORS: Final = "withVisitors"
+"""The field of a body that selects the rows of the visitors of a profile, too."""
+
+
+class Selection(NamedTuple):
+    """What a body selects. With `with_visitors` also the rows of the profile's anonymous ids."""
+
+    selector: Selector
+    with_visitors: bool
+
+
 class InvalidSelection(Exception):
     """The selection breaks a rule; the message says which."""
+
+
+def parse_selection(fields: Mapping[str, Any]) -> Selection:
+    """Return what a body selects, which must have exactly one selector."""
+    selector = parse_selector(fields)
+    with_visitors = fields.get(WITH_VISITORS, False)
+    if not isinstance(with_visitors, bool):
+        raise InvalidSelection(f"{WITH_VISITORS} must be a boolean")
+    if with_visitors and selector.kind is not SelectorKind.PROFILE_ID:
+        raise InvalidSelection(f"{WITH_VISITORS} needs {SelectorKind.PROFILE_ID.value}")
+    return Selection(selector, with_visitors)
 
 
 def parse_selector(fields: Mapping[str, Any]) -> Selector:

@@ -13,9 +13,9 @@ import msgspec
 from headrace.base.clock import utc_datetime
 from headrace.erasure.matching import entry_matches
 from headrace.erasure.receipt import QUARANTINE
-from headrace.erasure.statements import show_rows
+from headrace.erasure.statements import find_visitors, show_rows
 from headrace.model.catalog import STORED_TABLES, Kind, Table
-from headrace.model.erasure import Selector
+from headrace.model.erasure import Selector, SelectorKind
 from headrace.model.storage import STORAGE_TABLES, StoredColumn
 from headrace.ports.quarantine import QuarantineEntry
 from headrace.ports.rows.export import ExportStore
@@ -31,8 +31,14 @@ ReadEntries = Callable[[], Iterable[QuarantineEntry]]
 class SubjectAccess(Protocol):
     """Shows what is stored of a subject: `SubjectAccessService`."""
 
-    def lines(self, website_id: str, selectors: Sequence[Selector]) -> AsyncGenerator[bytes]:
-        """Return a JSON object for each row, each with a line feed."""
+    def lines(
+        self, website_id: str, selectors: Sequence[Selector], *, with_visitors: bool = False
+    ) -> AsyncGenerator[bytes]:
+        """Return a JSON object for each row, each with a line feed.
+
+        Rows are those that one of the selectors selects. With `with_visitors` the selectors are of
+        profiles, and the rows of all anonymous ids that their rows have are shown, too.
+        """
         ...
 
 
@@ -52,12 +58,16 @@ class SubjectAccessService:
         self._read_entries = read_entries
         self._limits = QueryLimits(_TIMEOUT_S, max_memory_bytes, _MAX_ROWS)
 
-    async def lines(self, website_id: str, selectors: Sequence[Selector]) -> AsyncGenerator[bytes]:
+    async def lines(
+        self, website_id: str, selectors: Sequence[Selector], *, with_visitors: bool = False
+    ) -> AsyncGenerator[bytes]:
         """Return a line for each row that was acknowledged before the call.
 
         Raises `StoreUnavailable` before the first line, or what `ExportStore.rows` raises.
         """
         async with self._store.open(website_id):
+            if with_visitors:
+                selectors = [*selectors, *await self._visitors(website_id, selectors)]
             for table in STORED_TABLES:
                 query = show_rows(table, website_id, selectors, self._dialect)
                 if query is not None:
@@ -66,6 +76,16 @@ class SubjectAccessService:
         for entry in await asyncio.to_thread(lambda: list(self._read_entries())):
             if entry.item is not None and entry_matches(entry, website_id, selectors):
                 yield msgspec.json.encode({"table": QUARANTINE, **_shown_item(entry)}) + b"\n"
+
+    async def _visitors(self, website_id: str, profiles: Sequence[Selector]) -> Sequence[Selector]:
+        """Return the selectors of the visitors that the rows of profiles have."""
+        return [
+            Selector(SelectorKind.ANONYMOUS_ID, value)
+            for profile in profiles
+            for (value,) in await self._store.rows(
+                find_visitors(website_id, str(profile.value)), self._limits
+            )
+        ]
 
 
 def encode_line(table: Table, row: Sequence[Any]) -> bytes:

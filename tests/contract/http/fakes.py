@@ -356,13 +356,15 @@ class FakeSubjectAccess:
 
     def __init__(self) -> None:
         self.outcome: BaseException | None = None
-        self.requests: list[tuple[str, Sequence[Selector]]] = []
+        self.requests: list[tuple[str, Sequence[Selector], bool]] = []
         self.shown: list[bytes] = []
 
-    async def lines(self, website_id: str, selectors: Sequence[Selector]) -> AsyncGenerator[bytes]:
+    async def lines(
+        self, website_id: str, selectors: Sequence[Selector], *, with_visitors: bool = False
+    ) -> AsyncGenerator[bytes]:
         if self.outcome is not None:
             raise self.outcome
-        self.requests.append((website_id, selectors))
+        self.requests.append((website_id, selectors, with_visitors))
         for line in self.shown:
             yield line
 

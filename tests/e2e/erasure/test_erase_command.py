@@ -25,6 +25,14 @@ def erase(service: Service, website: str, *arguments: str) -> dict[str, Any]:
     return result
 
 
+def subject_rows(service: Service, website: str, *arguments: str) -> list[dict[str, Any]]:
+    """Return what `headrace subject-access` writes to standard output."""
+    command = [HEADRACE, "subject-access", "--website", website, "--data", str(service.data)]
+    done = run_to_end([*command, *arguments])
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
 def files_with(service: Service, text: str, *, below: str = "") -> list[str]:
     """Return the files of the data directory that contain a text."""
     root = service.data / below
@@ -191,7 +199,17 @@ def test_a_profile_is_erased_alone_or_with_all_rows_of_its_visitors(
     profile = ("--profile-id", "ann")
     rows = {"errors": 0, "events": 2, "performance": 0, "quarantine": 0}
     assert erase(service, website, *profile, "--dry-run")["rows"] == rows
+    assert len(subject_rows(service, website, *profile)) == 2
     with_visitors = (*profile, "--with-visitors")
+    lines = subject_rows(service, website, *with_visitors)
+    found = [(line["table"], line["anonymous_id"], line.get("profile_id")) for line in lines]
+    assert sorted(found) == [
+        ("events", "laptop", "ann"),
+        ("events", "laptop", "ann-2"),
+        ("events", "phone", ""),
+        ("events", "phone", "ann"),
+        ("performance", "phone", None),
+    ]
     rows = {"errors": 0, "events": 4, "performance": 1, "quarantine": 0}
     assert erase(service, website, *with_visitors, "--no-wait")["rows"] == rows
     assert visitors(service, website, TABLES) == {

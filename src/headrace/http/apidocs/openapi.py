@@ -74,11 +74,12 @@ _SELECTORS: Document = {
         },
     },
 }
+_WITH_VISITORS: Document = {"type": "boolean", "default": False}
 SUBJECT_BODY: Document = {
     "type": "object",
-    "description": "Exactly one selector.",
+    "description": "Exactly one selector, and an option.",
     "additionalProperties": False,
-    "properties": _SELECTORS,
+    "properties": {**_SELECTORS, "withVisitors": _WITH_VISITORS},
 }
 """The body of POST /v1/subject-access."""
 
@@ -89,7 +90,7 @@ ERASURE_BODY: Document = {
     "properties": {
         **_SELECTORS,
         "dryRun": {"type": "boolean", "default": False},
-        "withVisitors": {"type": "boolean", "default": False},
+        "withVisitors": _WITH_VISITORS,
     },
 }
 """The body of POST /v1/erasures."""

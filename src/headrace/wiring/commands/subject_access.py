@@ -17,13 +17,20 @@ from headrace.wiring.subject_access import subject_access_of
 
 
 def show_subject(
-    settings: Settings, website_id: str, selectors: Sequence[Selector], output: BinaryIO
+    settings: Settings,
+    website_id: str,
+    selectors: Sequence[Selector],
+    output: BinaryIO,
+    *,
+    with_visitors: bool = False,
 ) -> int:
     """Write a line for each row of a subject; return their number. Raises `OperatorError`."""
     check_website_exists(settings, website_id)
     with find_engine(settings, "headrace subject-access") as runtime:
         try:
-            return asyncio.run(_show(settings, runtime, website_id, selectors, output))
+            return asyncio.run(
+                _show(settings, runtime, website_id, selectors, output, with_visitors=with_visitors)
+            )
         except OperatorError:
             raise
         except HeadraceError as error:
@@ -36,6 +43,8 @@ async def _show(
     website_id: str,
     selectors: Sequence[Selector],
     output: BinaryIO,
+    *,
+    with_visitors: bool,
 ) -> int:
     count = 0
     async with AsyncExitStack() as stack:
@@ -44,7 +53,8 @@ async def _show(
         )
         store = open_export_store(settings, stack, engine=engine)
         service = subject_access_of(settings, store)
-        async with contextlib.aclosing(service.lines(website_id, selectors)) as lines:
+        shown = service.lines(website_id, selectors, with_visitors=with_visitors)
+        async with contextlib.aclosing(shown) as lines:
             async for line in lines:
                 output.write(line)
                 count += 1

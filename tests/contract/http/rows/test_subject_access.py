@@ -34,7 +34,14 @@ def test_rows_of_the_subject_are_streamed_as_lines(lines: list[bytes]) -> None:
     assert response.headers["content-type"] == "application/x-ndjson"
     assert response.headers["cache-control"] == "no-store"
     selector = Selector(SelectorKind.PROPERTY, "a@example.com", "email")
-    assert harness.subject_access.requests == [(PRIVATE, [selector])]
+    assert harness.subject_access.requests == [(PRIVATE, [selector], False)]
+
+
+def test_rows_of_the_visitors_of_a_profile_are_shown_where_the_body_says_so() -> None:
+    harness = Harness()
+    assert show(harness, {"profileId": "p", "withVisitors": True}).status == 200
+    selector = Selector(SelectorKind.PROFILE_ID, "p")
+    assert harness.subject_access.requests == [(PRIVATE, [selector], True)]
 
 
 @pytest.mark.parametrize(
@@ -46,6 +53,9 @@ def test_rows_of_the_subject_are_streamed_as_lines(lines: list[bytes]) -> None:
         {"anonymousId": "a", "sessionId": "s"},
         {"anonymousId": "a", "dryRun": True},
         {"anonymousId": "a", "unknown": 1},
+        {"anonymousId": "a", "withVisitors": True},
+        {"profileId": "p", "withVisitors": 1},
+        {"withVisitors": True},
     ],
 )
 def test_anything_but_one_selector_is_400(body: Any) -> None:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import click
 
-from headrace.base.errors import OperatorError
 from headrace.base.logs import configure_logging
 from headrace.base.settings import Settings, load_settings
 from headrace.cli.directory import operator_name
@@ -22,11 +21,6 @@ from headrace.wiring.commands.erasure import erase, export_erasures_to, listed_e
 @click.option("--website", required=True, metavar="ID", help="Website whose rows are erased.")
 @selector_options
 @click.option("--all", "everything", is_flag=True, help="Erase all rows of a deleted website.")
-@click.option(
-    "--with-visitors",
-    is_flag=True,
-    help="With --profile-id, also erase all rows of the anonymous ids that its rows have.",
-)
 @click.option("--dry-run", is_flag=True, help="Only count the rows.")
 @click.option(
     "--no-wait", is_flag=True, help="Return when no answer has the rows; files are cleaned later."
@@ -50,9 +44,7 @@ def erase_command(
     are stored.
     """
     configure_logging("warning", process="erase")
-    selectors = given_selectors(texts, everything=everything)
-    if with_visitors and texts["profile_id"] is None:
-        raise OperatorError("--with-visitors needs --profile-id")
+    selectors = given_selectors(texts, with_visitors=with_visitors, everything=everything)
     request = ErasureRequest(
         website_id=WebsiteId(website),
         selectors=selectors,

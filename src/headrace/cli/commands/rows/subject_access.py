@@ -27,7 +27,13 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 @selector_options
 @data_options
 def subject_access_command(
-    *, output: str, website: str, data: str | None, as_json: bool, **texts: str | None
+    *,
+    output: str,
+    website: str,
+    with_visitors: bool,
+    data: str | None,
+    as_json: bool,
+    **texts: str | None,
 ) -> None:
     """Show everything that is stored of a visitor, a session, a profile or an event.
 
@@ -35,12 +41,17 @@ def subject_access_command(
     table and all columns. Rows that retention hides, and rejected ones, are included.
     """
     configure_logging("warning", process="subject-access")
-    settings, selectors = load_settings({"data_dir": data}), given_selectors(texts)
+    settings = load_settings({"data_dir": data})
+    selectors = given_selectors(texts, with_visitors=with_visitors)
+
+    def show_in(file: BinaryIO) -> int:
+        return show_subject(settings, website, selectors, file, with_visitors=with_visitors)
+
     if output == _STANDARD_OUTPUT:
-        show_subject(settings, website, selectors, sys.stdout.buffer)
+        show_in(sys.stdout.buffer)
         return
     with _new_private_file(Path(output)) as file:
-        count = show_subject(settings, website, selectors, file)
+        count = show_in(file)
     if as_json:
         print_json({"file": output, "rows": count})
     else:

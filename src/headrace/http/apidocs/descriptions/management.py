@@ -51,7 +51,8 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         MANAGEMENT,
         "Show what is stored of a subject",
         "Streams a JSON object for each row of a visitor, session, profile or event, with `table`"
-        " and all columns: exactly one of the selectors of an erasure. Rows that retention hides"
+        " and all columns: exactly one of the selectors of an erasure. `withVisitors` also shows"
+        " the rows of all anonymous ids that the rows of a profile have. Rows that retention hides"
         " and quarantined ones are included. The key needs the scope `manage:data`.",
         example={"anonymousId": "v-1f7c"},
     ),

@@ -10,18 +10,24 @@ from msgspec import Struct
 from headrace.base.errors import InvalidBody, NotFound
 from headrace.base.json_size import JsonLimits, check_json_size
 from headrace.erasure.receipt import receipt, rows_to_erase
-from headrace.erasure.selection import SELECTOR_FIELDS, InvalidSelection, parse_selector
+from headrace.erasure.selection import (
+    SELECTOR_FIELDS,
+    WITH_VISITORS,
+    InvalidSelection,
+    parse_selection,
+)
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.request import Request
 from headrace.http.responses import Response
 from headrace.http.routes.query import rate_limit_reporter, read_query_credentials
-from headrace.model.erasure import ErasureRequest, SelectorKind
+from headrace.model.erasure import ErasureRequest
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.rows.erasure import Erasure
 from headrace.query.authorize import QueryAuthorizer
 
-_OPTIONS: Final = frozenset({"dryRun", "withVisitors"})
+_DRY_RUN: Final = "dryRun"
+_OPTIONS: Final = frozenset({_DRY_RUN, WITH_VISITORS})
 
 
 class ErasureResponse(Struct, frozen=True, rename="camel"):
@@ -129,20 +135,17 @@ def parse_erasure(body: bytes, website_id: WebsiteId, *, by: str) -> ErasureRequ
         fields: dict[str, Any] = msgspec.json.decode(body, type=dict[str, Any])
         if fields.keys() - SELECTOR_FIELDS.keys() - _OPTIONS:
             raise InvalidBody
-        selector = parse_selector(fields)
+        selection = parse_selection(fields)
     except (msgspec.MsgspecError, InvalidSelection) as error:
         raise InvalidBody from error
-    options = [fields.get(name, False) for name in sorted(_OPTIONS)]
-    if not all(isinstance(option, bool) for option in options):
-        raise InvalidBody
-    dry_run, with_visitors = options
-    if with_visitors and selector.kind is not SelectorKind.PROFILE_ID:
+    dry_run = fields.get(_DRY_RUN, False)
+    if not isinstance(dry_run, bool):
         raise InvalidBody
     return ErasureRequest(
         website_id=website_id,
-        selectors=(selector,),
+        selectors=(selection.selector,),
         by=by,
-        with_visitors=with_visitors,
+        with_visitors=selection.with_visitors,
         dry_run=dry_run,
     )
 

@@ -8,7 +8,13 @@ import msgspec
 
 from headrace.base.errors import InvalidBody
 from headrace.base.json_size import JsonLimits, check_json_size
-from headrace.erasure.selection import InvalidSelection, parse_selector
+from headrace.erasure.selection import (
+    SELECTOR_FIELDS,
+    WITH_VISITORS,
+    InvalidSelection,
+    Selection,
+    parse_selection,
+)
 from headrace.erasure.subject_access import SubjectAccess
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
@@ -16,7 +22,6 @@ from headrace.http.request import Request, cancel_on_disconnect
 from headrace.http.responses import StreamedResponse
 from headrace.http.routes.query import rate_limit_reporter, read_query_credentials
 from headrace.http.routes.rows.export import NDJSON_TYPE
-from headrace.model.erasure import Selector
 from headrace.query.authorize import QueryAuthorizer
 
 
@@ -50,7 +55,10 @@ class SubjectAccessRoute:
         )
         body = await self._body_reader.decode(request, wire)
         check_json_size(body, self._json_limits)
-        lines = self._subject_access.lines(caller.website_id, [parse_subject(body)])
+        subject = parse_subject(body)
+        lines = self._subject_access.lines(
+            caller.website_id, [subject.selector], with_visitors=subject.with_visitors
+        )
         try:
             first = await cancel_on_disconnect(anext(lines, b""), request.receive)
         except BaseException:
@@ -64,16 +72,15 @@ class SubjectAccessRoute:
         return StreamedResponse(200, _with_first(first, lines), headers)
 
 
-def parse_subject(body: bytes) -> Selector:
-    """Return the one selector of a body. Raises `InvalidBody`."""
+def parse_subject(body: bytes) -> Selection:
+    """Return what a body selects. Raises `InvalidBody`."""
     try:
         fields: dict[str, Any] = msgspec.json.decode(body, type=dict[str, Any])
-        selector = parse_selector(fields)
+        if fields.keys() - SELECTOR_FIELDS.keys() - {WITH_VISITORS}:
+            raise InvalidBody
+        return parse_selection(fields)
     except (msgspec.MsgspecError, InvalidSelection) as error:
         raise InvalidBody from error
-    if len(fields) > 1:
-        raise InvalidBody
-    return selector
 
 
 async def _with_first(first: bytes, lines: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
