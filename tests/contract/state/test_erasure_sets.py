@@ -49,7 +49,7 @@ def test_file_that_cannot_be_written_whole_is_removed(tmp_path: Path) -> None:
             write_erasure_set(ErasureSet("ab" * 32, (erasure("era_a", 1),)), file)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert str(failed.value) == f"cannot write {file}: File too large"
+    assert str(failed.value) == f"cannot write {file}: file too large"
     assert list(tmp_path.iterdir()) == []
 
 

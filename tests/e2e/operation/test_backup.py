@@ -240,7 +240,7 @@ def test_full_disk_leaves_no_partial_backup(
     assert outputs(with_file_limit(command, blocks=4)) == (
         1,
         "",
-        f"headrace: cannot write {target}: File too large\n",
+        f"headrace: cannot write {target}: file too large\n",
     )
     assert list(target.parent.iterdir()) == []
     assert service.count(website, "events") == 1
