@@ -4,8 +4,11 @@ import asyncio
 import signal
 import sqlite3
 from collections.abc import AsyncIterator, Coroutine, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
+from threading import Barrier
 from typing import Any, Protocol
 
 import pytest
@@ -14,7 +17,7 @@ from headrace.adapters.data_dir.paths import IDEMPOTENCY
 from headrace.adapters.sqlite.idempotency import SqliteIdempotencyStore
 from headrace.adapters.valkey.client import AsyncValkeyClient
 from headrace.adapters.valkey.idempotency import ValkeyIdempotencyStore
-from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
+from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock, SystemClock
 from headrace.base.errors import LogUnavailable, OperatorError, SharedStateUnavailable
 from headrace.ports.idempotency import Acquired, IdempotencyStore, Replay
 from testing.servers.shared_state import ValkeyServer
@@ -348,3 +351,19 @@ async def test_cancelled_acquire_is_released(
         valkey_server.server.signal(signal.SIGCONT)
     async with asyncio.timeout(10):
         assert await idempotency_store.acquire(DIGEST) == Acquired()
+
+
+def test_all_workers_of_a_first_start_open_the_new_file(tmp_path: Path) -> None:
+    workers = 8
+    start = Barrier(workers)
+
+    def open_in(path: Path, worker: int) -> SqliteIdempotencyStore:
+        start.wait()
+        return SqliteIdempotencyStore.open(path, owner=f"worker-{worker}", clock=SystemClock())
+
+    with ThreadPoolExecutor(workers) as threads:
+        for attempt in range(60):
+            path = tmp_path / f"{attempt}.sqlite"
+            opened = list(threads.map(partial(open_in, path), range(workers)))
+            for store in opened:
+                asyncio.run(store.close())

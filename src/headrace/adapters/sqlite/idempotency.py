@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -20,6 +21,10 @@ _CLAIM_TTL_MS = 60_000
 
 _POLL_INTERVAL_S = 0.02
 _CLEANUP_INTERVAL_MS = 60_000
+
+_WAL_ATTEMPTS = 1_000
+_WAL_PAUSE_S = 0.01
+"""The worker that is first needs some milliseconds, and seconds on a slow disk."""
 
 _Result = TypeVar("_Result")
 
@@ -180,10 +185,23 @@ class SqliteIdempotencyStore:
 
 def _prepare(connection: sqlite3.Connection, owner: str) -> None:
     connection.execute("PRAGMA busy_timeout = 5000")
-    connection.execute("PRAGMA journal_mode = WAL")
+    _switch_to_wal(connection)
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.executescript(_SCHEMA)
     connection.execute("DELETE FROM claims WHERE owner = ? AND reply IS NULL", (owner,))
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Set the journal mode; SQLite does not wait here for another worker that does the same."""
+    for attempts_left in reversed(range(_WAL_ATTEMPTS)):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or not attempts_left:
+                raise
+            time.sleep(_WAL_PAUSE_S)
+        else:
+            return
 
 
 async def _await_result(future: asyncio.Future[_Result]) -> _Result:
