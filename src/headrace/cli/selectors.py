@@ -20,11 +20,11 @@ _OPTIONS: Final = (
         metavar="KEY=VALUE",
         help="All events whose properties have this value.",
     ),
-)
-_WITH_VISITORS: Final = click.option(
-    "--with-visitors",
-    is_flag=True,
-    help="With --profile-id, also all rows of the anonymous ids that its rows have.",
+    click.option(
+        "--with-visitors",
+        is_flag=True,
+        help="With --profile-id, also all rows of the anonymous ids that its rows have.",
+    ),
 )
 _KINDS: Final[Mapping[str, SelectorKind]] = {
     "anonymous_id": SelectorKind.ANONYMOUS_ID,
@@ -39,7 +39,7 @@ _Command = Callable[..., None]
 
 def selector_options(command: _Command) -> _Command:
     """Add the options, whose values `given_selectors` checks: texts, and `with_visitors`."""
-    for option in reversed((*_OPTIONS, _WITH_VISITORS)):
+    for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
