@@ -215,6 +215,7 @@ class QueryErrorCode(Enum):
 
 # Of the parameters of an export; the rest are of the body of a query.
 EXPORT_ERROR_CODES = (
+    QueryErrorCode.INVALID_PARAMETER,
     QueryErrorCode.INVALID_FORMAT,
     QueryErrorCode.INVALID_FROM,
     QueryErrorCode.INVALID_TO,

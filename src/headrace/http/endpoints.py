@@ -300,7 +300,11 @@ ADMIN_AUDIT = EndpointSpec(
     Envelope.QUERY,
     errors=READING_ERRORS,
     scope=Scope.MANAGE_CONFIG,
-    query_errors=(QueryErrorCode.INVALID_LIMIT, QueryErrorCode.INVALID_BODY),
+    query_errors=(
+        QueryErrorCode.INVALID_PARAMETER,
+        QueryErrorCode.INVALID_LIMIT,
+        QueryErrorCode.INVALID_BODY,
+    ),
 )
 HEALTH = _get_endpoint("health", "/health", is_routine=True)
 READY = _get_endpoint("ready", "/ready", is_routine=True)

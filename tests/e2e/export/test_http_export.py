@@ -213,6 +213,16 @@ def test_days_are_of_utc_and_both_are_included(
             "INVALID_TO",
             'Invalid to "2026-02-01": must not be before from',
         ),
+        (
+            {"form": "2026-02-01"},
+            "INVALID_PARAMETER",
+            'Invalid parameter "form" (did you mean "format"?)',
+        ),
+        (
+            {"startDate": "2026-02-01"},
+            "INVALID_PARAMETER",
+            'Invalid parameter "startDate" (one of website_id, table, format, from, to)',
+        ),
         ({"website_id": None}, "MISSING_WEBSITE_ID", "website_id is required"),
     ],
 )

@@ -23,7 +23,8 @@ from headrace.query.funnel.compile import compile_funnel
 from headrace.query.retention.check import check_retention, decode_retention
 from headrace.query.retention.compile import compile_retention
 from headrace.query.sql.compile import compile_query
-from headrace.query.values.check import check_values_request, read_parameters
+from headrace.query.validate.parameters import read_parameters
+from headrace.query.values.check import VALUES_PARAMETERS, check_values_request
 
 FUNNEL_PATH: Final = "/v1/query/funnel"
 RETENTION_PATH: Final = "/v1/query/retention"
@@ -205,5 +206,7 @@ def _compile_retention(
 def _compile_values(
     call: Call, website: WebsiteId, now_ms: int, dialect: Dialect
 ) -> Sequence[CompiledQuery]:
-    parameters = read_parameters(urlencode(call.parameters, errors="replace").encode())
+    parameters = read_parameters(
+        urlencode(call.parameters, errors="replace").encode(), VALUES_PARAMETERS
+    )
     return (compile_query(check_values_request(parameters, website, now_ms=now_ms), dialect),)

@@ -11,6 +11,7 @@ from headrace.model.tenancy import WebsiteId
 from headrace.query.validate.dates import check_date
 from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
 
+EXPORT_PARAMETERS = ("website_id", "table", "format", "from", "to")
 FORMAT_NAMES = tuple(one.value for one in ExportFormat)
 TABLE_NAMES = tuple(table.name for table in STORED_TABLES)
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from datetime import date
 from typing import Final
-from urllib.parse import parse_qsl
 
 from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model.catalog import QUERY_LIMITS, Aggregate, Column, Kind, Operator
@@ -15,29 +14,15 @@ from headrace.query.validate.check import check_table
 from headrace.query.validate.columns import find_column
 from headrace.query.validate.dates import check_period, check_timezone, resolve_period
 from headrace.query.validate.day_range import range_of_days
-from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
+from headrace.query.validate.suggest import quote_json
 
-PARAMETERS: Final = (
+VALUES_PARAMETERS: Final = (
     *("website_id", "table", "field", "search", "limit"),
     *("startDate", "endDate", "lastDays", "timezone"),
 )
 _SEARCHABLE = frozenset({Kind.TEXT, Kind.JSON})
 _NUMBER = re.compile("[0-9]{1,9}")
 _ESCAPED = re.compile(r"[^\w ]", re.ASCII)
-
-
-def read_parameters(query_string: bytes) -> Mapping[str, str]:
-    """Return the parameters; of one that comes twice the first that is not empty.
-
-    Raises `InvalidQuery`: `Invalid parameter` for an unknown one.
-    """
-    parameters: dict[str, str] = {}
-    for name, value in parse_qsl(query_string.decode("latin-1"), errors="replace"):
-        if name not in PARAMETERS:
-            detail = f" {quote_json(name)}{did_you_mean_one_of(name, PARAMETERS)}"
-            raise InvalidQuery(QueryErrorCode.INVALID_PARAMETER, detail)
-        parameters.setdefault(name, value)
-    return parameters
 
 
 def check_values_request(

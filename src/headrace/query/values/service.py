@@ -4,7 +4,8 @@ from headrace.model.tenancy import WebsiteId
 from headrace.query.execution import QueryExecution
 from headrace.query.result_values import QueryResult, format_rows
 from headrace.query.sql.compile import compile_query
-from headrace.query.values.check import check_values_request, read_parameters
+from headrace.query.validate.parameters import read_parameters
+from headrace.query.values.check import VALUES_PARAMETERS, check_values_request
 
 
 class ValuesService:
@@ -20,7 +21,7 @@ class ValuesService:
         """
         with self._execution.counted() as running:
             plan = check_values_request(
-                read_parameters(body),
+                read_parameters(body, VALUES_PARAMETERS),
                 website_id,
                 now_ms=self._execution.now_ms(),
                 cutoffs=await self._execution.cutoffs(website_id),

@@ -130,6 +130,14 @@ def test_a_limit_that_is_no_number_is_refused(service: Service, limit: str) -> N
     )
 
 
+def test_an_unknown_parameter_is_refused(service: Service) -> None:
+    response = service.call("GET", "audit?limits=5", key=service.operator.key)
+    assert status_and_body(response) == (
+        400,
+        refusal('Invalid parameter "limits" (did you mean "limit"?)', "INVALID_PARAMETER"),
+    )
+
+
 def test_a_line_out_of_reach_is_refused_as_an_unknown_one(service: Service) -> None:
     foreign = lines(service, service.operator.key, "?limit=1")[0]["id"]
     acme = service.acme

@@ -11,7 +11,8 @@ from headrace.base.errors import InvalidQuery
 from headrace.model.catalog import EVENTS
 from headrace.model.data_retention import Cutoffs
 from headrace.query.result_values import QueryResult
-from headrace.query.values.check import check_values_request, read_parameters
+from headrace.query.validate.parameters import read_parameters
+from headrace.query.values.check import VALUES_PARAMETERS, check_values_request
 from headrace.query.values.service import ValuesService
 from testing.chdb import FreshStore
 from testing.queries import WEBSITE, execution_over
@@ -89,7 +90,9 @@ def test_invalid_parameters_are_refused(
     parameters: dict[str, Any], cause: str, detail: str
 ) -> None:
     with pytest.raises(InvalidQuery) as refusal:
-        check_values_request(read_parameters(query_string(**parameters)), WEBSITE, now_ms=NOW_MS)
+        check_values_request(
+            read_parameters(query_string(**parameters), VALUES_PARAMETERS), WEBSITE, now_ms=NOW_MS
+        )
     assert (refusal.value.code.value, str(refusal.value)) == (cause, f"{cause}{detail}")
 
 
@@ -106,7 +109,7 @@ def test_range_is_the_last_days_unless_dates_are_given(
     parameters: dict[str, Any], first: str, last: str
 ) -> None:
     plan = check_values_request(
-        read_parameters(query_string(**parameters)),
+        read_parameters(query_string(**parameters), VALUES_PARAMETERS),
         WEBSITE,
         now_ms=NOW_MS,
         cutoffs=Cutoffs(events=5),
@@ -117,11 +120,13 @@ def test_range_is_the_last_days_unless_dates_are_given(
 
 
 def test_of_a_repeated_parameter_the_first_that_is_not_empty_counts() -> None:
-    assert read_parameters(b"field=&field=a%20b&field=c&limit=") == {"field": "a b"}
+    assert read_parameters(b"field=&field=a%20b&field=c&limit=", VALUES_PARAMETERS) == {
+        "field": "a b"
+    }
 
 
 def test_limit_beyond_the_maximum_is_reduced() -> None:
-    parameters = read_parameters(query_string(limit=5000))
+    parameters = read_parameters(query_string(limit=5000), VALUES_PARAMETERS)
     assert check_values_request(parameters, WEBSITE, now_ms=NOW_MS).limit == 1000
 
 

@@ -165,7 +165,8 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         "Returns the lines of the audit log in reach, newest first: who changed what, with the"
         " object from before and after the change. `by` is the id of a key, `session ID`, or"
         " `cli USER` for a command. Only operators see the lines of organizations, and of what"
-        " concerns several organizations. No rate counts the call.",
+        " concerns several organizations. No rate counts the call. An"
+        " unknown parameter is 400.",
         AdministrationResponse,
         _example(
             [

@@ -373,7 +373,8 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         "Streams all stored columns of the rows of one table and website as NDJSON, Parquet, CSV or"
         " an Arrow stream: every row that was acknowledged when the request arrived, once, and none"
         " that came later. Rows of bots are in it. The key needs the scope `manage:data`; no query"
-        " rate counts exports. Two exports of a website run at a time, a third gets 503. A response"
-        " that is cut off ends without the last chunk of its transfer coding.",
+        " rate counts exports. An unknown parameter is 400. Two exports of a website run at a time,"
+        " a third gets 503. A response that is cut off ends without the last chunk of its transfer"
+        " coding.",
     ),
 }

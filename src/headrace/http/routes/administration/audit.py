@@ -4,11 +4,13 @@ from headrace.administration.audit import AuditReader
 from headrace.administration.authorize import AdministrationAuthorizer
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
-from headrace.http.reading.credentials import read_parameter
 from headrace.http.request import Request
 from headrace.http.responses import Response
 from headrace.http.routes.administration.objects import administration_response, run_blocking
 from headrace.http.routes.query import read_query_credentials
+from headrace.query.validate.parameters import read_parameters
+
+AUDIT_PARAMETERS = ("limit", "before")
 
 
 class AuditRoute:
@@ -33,11 +35,11 @@ class AuditRoute:
         caller = await self._authorizer.authorize_reading(
             read_query_credentials(request, self._addresses)
         )
-        parameters: bytes = request.scope["query_string"]
+        parameters = read_parameters(request.scope["query_string"], AUDIT_PARAMETERS)
         lines = await run_blocking(
             self._audit_reader.list,
             caller,
-            limit=read_parameter(parameters, b"limit"),
-            before=read_parameter(parameters, b"before"),
+            limit=parameters.get("limit"),
+            before=parameters.get("before"),
         )
         return administration_response(200, lines, request)

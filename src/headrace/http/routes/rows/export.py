@@ -9,7 +9,6 @@ from headrace.base.errors import DirectoryUnavailable, OperatorError
 from headrace.formats.audited_changes import export_change
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
-from headrace.http.reading.credentials import read_parameter
 from headrace.http.request import Request, cancel_on_disconnect
 from headrace.http.responses import Header, StreamedResponse
 from headrace.http.routes.formats.query_results import ARROW_TYPE, CSV_TYPE
@@ -17,8 +16,9 @@ from headrace.http.routes.query import read_query_credentials
 from headrace.model.export import ExportFormat, ExportRequest
 from headrace.ports.audit import RecordChanges
 from headrace.query.authorize import QueryAuthorizer
-from headrace.query.export.check import check_export
+from headrace.query.export.check import EXPORT_PARAMETERS, check_export
 from headrace.query.export.service import ExportedPiece
+from headrace.query.validate.parameters import read_parameters
 
 NDJSON_TYPE = "application/x-ndjson"
 PARQUET_TYPE = "application/vnd.apache.parquet"
@@ -76,13 +76,13 @@ class ExportRoute:
         caller = await self._authorizer.authorize_management(
             read_query_credentials(request, self._addresses)
         )
-        query_string: bytes = request.scope["query_string"]
+        parameters = read_parameters(request.scope["query_string"], EXPORT_PARAMETERS)
         export = check_export(
             caller.website_id,
-            table=read_parameter(query_string, b"table"),
-            format_name=read_parameter(query_string, b"format"),
-            first_day=read_parameter(query_string, b"from"),
-            last_day=read_parameter(query_string, b"to"),
+            table=parameters.get("table"),
+            format_name=parameters.get("format"),
+            first_day=parameters.get("from"),
+            last_day=parameters.get("to"),
         )
         body = _started(self._exporter, export)
         try:
