@@ -1,14 +1,19 @@
-"""Reads files of lines in chunks, compressed ones by the ending of their name."""
+"""Reads files of lines in chunks, also compressed ones.
+
+The ending of a name tells how a file is compressed, and so do its first bytes: downloads and pipes
+have other names.
+"""
 
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Final, Protocol, cast
+from typing import Final, Protocol, TypeVar, cast
 
 import zstandard
 
 from headrace.base.errors import OperatorError, system_reason
+from headrace.formats.parquet_footer import MAGIC
 from headrace.model.imports import MAX_LINE_BYTES, LineChunk
 
 CHUNK_BYTES: Final = 8 * 1024 * 1024
@@ -49,6 +54,15 @@ def _zstd() -> _Decompressor:
 
 
 _DECOMPRESSORS: Mapping[str, _MakeDecompressor] = {".gz": _gzip, ".zst": _zstd}
+_DECOMPRESSORS_BY_MAGIC: Mapping[bytes, _MakeDecompressor] = {
+    b"\x1f\x8b\x08": _gzip,
+    b"\x28\xb5\x2f\xfd": _zstd,
+}
+_NO_LINES: Mapping[bytes, str] = {
+    b"PK\x03\x04": "it is a zip archive: unpack it first",
+    MAGIC + b"\x15": "it is a Parquet file",  # with the first field of its first page
+}
+"""Starts of files of which each line would be refused."""
 
 
 class LineFile:
@@ -57,11 +71,16 @@ class LineFile:
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         try:
-            self._file: IO[bytes] = path.open("rb")
+            self._file = path.open("rb")
             self.size = path.stat().st_size
+            start = self._file.peek(1)
         except OSError as error:
             raise OperatorError(f"cannot open {path}: {system_reason(error)}") from error
-        self._make_decompressor = _DECOMPRESSORS.get(path.suffix.lower())
+        if reason := _by_magic(_NO_LINES, start):
+            self._file.close()
+            raise OperatorError(f"cannot read {path}: {reason}")
+        by_name = _DECOMPRESSORS.get(path.suffix.lower())
+        self._make_decompressor = by_name or _by_magic(_DECOMPRESSORS_BY_MAGIC, start)
         self._read_bytes = 0
         self._blocks = self._decompressed_blocks()
         self._blocks_ahead: list[bytes] = []
@@ -156,6 +175,14 @@ class LineFile:
             yield block
         if self._read_bytes < self.size:  # as programs that rotate logs do
             raise EOFError("it has become shorter while it was read")
+
+
+_T = TypeVar("_T")
+
+
+def _by_magic(values: Mapping[bytes, _T], start: bytes) -> _T | None:
+    """Return the value of the bytes that a file starts with."""
+    return next((value for magic, value in values.items() if start.startswith(magic)), None)
 
 
 def _reason_of(damage: Exception) -> str:

@@ -24,7 +24,11 @@ COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
     "a.GZ": lambda content: gzip.compress(content[:5]) + gzip.compress(content[5:]),
     "a.zst": zstandard.compress,
     "b.zst": lambda content: zstandard.compress(content[:5]) + zstandard.compress(content[5:]),
+    "gzip.json": gzip.compress,
+    "zstd.json": zstandard.compress,
 }
+MAGICS = (b"PK\x03\x04", b"PAR1\x15", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd")
+TEXTS = st.binary(max_size=60) | st.text("a\n", max_size=60).map(str.encode)
 
 
 def lines_of(path: Path, chunk_bytes: int) -> list[bytes]:
@@ -43,7 +47,7 @@ def lines_of(path: Path, chunk_bytes: int) -> list[bytes]:
 @pytest.mark.parametrize("name", COMPRESSIONS)
 @given(
     mark=st.sampled_from([b"", BOM_UTF8]),
-    content=st.binary(max_size=60) | st.text("a\n", max_size=60).map(str.encode),
+    content=TEXTS.filter(lambda content: not content.startswith(MAGICS)),
 )
 @pytest.mark.parametrize("chunk_bytes", [1, 20, 1000])
 def test_lines_are_those_of_the_content(
@@ -110,6 +114,22 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(OperatorError) as caught:
         LineFile(tmp_path / "none")
     assert str(caught.value) == f"cannot open {tmp_path / 'none'}: no such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"PK\x03\x04\x14", "it is a zip archive: unpack it first"),
+        (b"PAR1\x15\x04", "it is a Parquet file"),
+    ],
+    ids=["zip", "parquet"],
+)
+def test_file_that_has_no_lines_is_not_opened(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "export"
+    path.write_bytes(content)
+    with pytest.raises(OperatorError) as caught:
+        LineFile(path)
+    assert str(caught.value) == f"cannot read {path}: {reason}"
 
 
 def test_line_that_a_damage_cuts_off_is_not_returned(tmp_path: Path) -> None:

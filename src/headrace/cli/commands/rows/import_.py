@@ -77,9 +77,9 @@ def import_command(
 ) -> None:
     """Store the events of files in a website, whether the service runs or not.
 
-    Files whose names end in .gz or .zst are decompressed. Events that the website has already are
-    not stored again, so the same command can be repeated after an interruption. Exit code 0: every
-    line was taken or is stored already; 1: some lines were refused; 2: a file cannot be read.
+    Files that gzip or zstd compressed are decompressed. Events that the website has already are not
+    stored again, so the same command can be repeated after an interruption. Exit code 0: every line
+    was taken or is stored already; 1: some lines were refused; 2: a file cannot be read.
     """
     configure_logging("warning", process="import")
     gc.set_threshold(*_GC_THRESHOLDS)
