@@ -14,8 +14,10 @@ from headrace.ingest.imports.mapped_events import (
     MapEvent,
     MappedEvent,
     object_of,
+    profile_id_of,
     size_of,
     text_of,
+    text_or_number,
     visitor_with,
 )
 from headrace.model.imports import ImportFormat
@@ -51,6 +53,7 @@ def _posthog(find_visitor: FindVisitor) -> MapEvent:
             "name": _name(event.get("event"), "$pageview"),
             "timestamp": event.get("timestamp"),
             "anonymousId": event.get("distinct_id"),
+            "profileId": profile_id_of(properties.get("$user_id")),
             **_page(properties, url="$current_url", path="$pathname"),
             "title": properties.get("title") or properties.get("$title"),
             "language": properties.get("$browser_language"),
@@ -82,7 +85,8 @@ def _mixpanel(find_visitor: FindVisitor) -> MapEvent:
         fields: Fields = {
             "name": _name(event.get("event"), "$mp_web_page_view"),
             "timestamp": time * 1000 if is_seconds else time,
-            "anonymousId": _text_or_number(properties.pop("distinct_id", None)),
+            "anonymousId": text_or_number(properties.pop("distinct_id", None)),
+            "profileId": profile_id_of(properties.get("$user_id")),
             **_page(properties, url="$current_url", path="$pathname"),
             "title": properties.get("current_page_title"),
             "properties": properties,
@@ -115,7 +119,8 @@ def _amplitude(find_visitor: FindVisitor) -> MapEvent:
         fields: Fields = {
             "name": _name(event.get("event_type"), "[Amplitude] Page Viewed"),
             "timestamp": event.get("event_time"),
-            "anonymousId": _text_or_number(event.get("device_id") or event.get("amplitude_id")),
+            "anonymousId": text_or_number(event.get("device_id") or event.get("amplitude_id")),
+            "profileId": profile_id_of(event.get("user_id")),
             "sessionId": _amplitude_session(event),
             "url": properties.pop("[Amplitude] Page Location", None)
             or properties.pop("[Amplitude] Page URL", None),
@@ -149,7 +154,7 @@ def _page(properties: Fields, *, url: str, path: str) -> Fields:
         "url": properties.pop(url, None),
         "path": properties.pop(path, None),
         "referrer": None if referrer == _DIRECT else referrer,
-        "sessionId": _text_or_number(properties.pop("$session_id", None)),
+        "sessionId": text_or_number(properties.pop("$session_id", None)),
         "screen_resolution": size_of(
             properties.get("$screen_width"), properties.get("$screen_height")
         ),
@@ -180,10 +185,6 @@ _OS_NAMES: Mapping[str, str] = {"Mac OS X": "macOS", "Mac OS": "macOS", "mac": "
 
 def _os_name(value: object) -> str:
     return _OS_NAMES.get(text_of(value), text_of(value))
-
-
-def _text_or_number(value: object) -> object:
-    return str(value) if type(value) is int else value
 
 
 def _source_id(product: str, source_id: object) -> bytes:

@@ -16,7 +16,7 @@ from headrace.ingest.imports.decoder import IN_THE_FUTURE, InvalidLine
 from headrace.ingest.receive.convert import promote_fields
 from headrace.ingest.receive.decoding.timestamps import parse_epoch_ms, parse_timestamp
 from headrace.ingest.receive.decoding.validation_errors import Check, validate_items
-from headrace.model.catalog import MAX_TEXT_LENGTH
+from headrace.model.catalog import MAX_PROFILE_ID_LENGTH, MAX_TEXT_LENGTH
 from headrace.model.imports import ImportItem
 from headrace.model.log_records import UNKNOWN_VISITOR, Visitor
 from headrace.model.wire import PageView
@@ -95,6 +95,17 @@ MapEvent = Callable[[Mapping[str, Any]], MappedEvent]
 def text_of(value: object) -> str:
     """Return a text, and an empty one for all other values."""
     return value if isinstance(value, str) else ""
+
+
+def text_or_number(value: object) -> object:
+    """Return an integer as text, and all other values as they are."""
+    return str(value) if type(value) is int else value
+
+
+def profile_id_of(value: object) -> str | None:
+    """Return the id of a user whom the other product knows, None where it is no profile id."""
+    text = text_of(text_or_number(value))
+    return text if 0 < len(text) <= MAX_PROFILE_ID_LENGTH else None
 
 
 def object_of(value: object) -> Fields:

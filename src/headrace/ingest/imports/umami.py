@@ -16,6 +16,7 @@ from headrace.ingest.imports.mapped_events import (
     PAGE_VIEW,
     Fields,
     MappedEvent,
+    profile_id_of,
     to_item,
     visitor_with,
 )
@@ -61,6 +62,7 @@ _SESSION_COLUMNS = (
     *("browser", "os", "device", "screen", "language"),
     *("country", "region", "subdivision1", "city"),
 )
+_KEPT_COLUMNS = (*_SESSION_COLUMNS, "distinct_id")  # which `session_data` has, too
 
 _BROWSERS: Mapping[str, str] = {
     "chrome": "Chrome",
@@ -170,14 +172,14 @@ class UmamiDecoder:
         if _EVENT_KEY in row:
             return self._map(row)
         self._sessions[row[_SESSION_KEY]] = {
-            name: row[name] for name in _SESSION_COLUMNS if row.get(name)
+            name: row[name] for name in _KEPT_COLUMNS if row.get(name)
         }
         return None
 
     def _map(self, row: Row) -> MappedEvent:
         if not row[_EVENT_KEY]:
             raise InvalidLine("it has no id of the event")
-        own = {name: row[name] for name in _SESSION_COLUMNS if row.get(name)}
+        own = {name: row[name] for name in _KEPT_COLUMNS if row.get(name)}
         session = {**self._sessions.get(row.get(_SESSION_KEY, ""), {}), **own}
         get = session.get
         system, _, version = _system(get("os", ""))
@@ -195,6 +197,7 @@ class UmamiDecoder:
             "name": PAGE_VIEW if is_view else row.get("event_name", ""),
             "timestamp": _timestamp(row.get("created_at", "")),
             "anonymousId": row.get(_SESSION_KEY),
+            "profileId": profile_id_of(get("distinct_id")),
             "sessionId": row.get("visit_id") or row.get(_SESSION_KEY),
             "path": row.get("url_path"),
             "url": _url(row.get("hostname"), row.get("url_path"), row.get("url_query")),

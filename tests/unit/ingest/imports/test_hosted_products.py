@@ -105,6 +105,7 @@ def test_amplitude_events_become_rows() -> None:
         "event_name": "screen_view",
         "anonymous_id": "d-1",
         "session_id": "100000000007-1768478400000",
+        "profile_id": "customer 7",
         "url": "https://shop.example/pricing?x=1",
         "path": "/pricing",
         "title": "Pricing",
@@ -160,6 +161,38 @@ def test_hostile_lines_are_refused_with_a_reason(import_format: ImportFormat) ->
     chunk = decoder_of(import_format).decode(LineChunk("a", 1, HOSTILE), now_ms=NOW_MS)
     assert (chunk.items, len(chunk.refused)) == ([], len(HOSTILE))
     assert all(refusals(chunk).values())
+
+
+TIME = "2026-01-15T12:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("user_id", "profile_id"),
+    [("customer 7", "customer 7"), (7, "7"), ("a" * 129, ""), ("", ""), (None, ""), (True, "")],
+)
+@pytest.mark.parametrize(
+    ("import_format", "event", "where"),
+    [
+        (ImportFormat.POSTHOG, {"uuid": "a", "event": "a", "timestamp": TIME}, "$user_id"),
+        (ImportFormat.MIXPANEL, {"event": "a"}, "$user_id"),
+        (ImportFormat.AMPLITUDE, {"uuid": "a", "event_type": "a", "event_time": TIME}, "user_id"),
+    ],
+    ids=["posthog", "mixpanel", "amplitude"],
+)
+def test_users_who_are_identified_have_a_profile(
+    import_format: ImportFormat,
+    event: dict[str, Any],
+    where: str,
+    user_id: object,
+    profile_id: str,
+) -> None:
+    user = {where: user_id}
+    line = json.dumps({**event, **user, "properties": {"time": TIME, "$insert_id": "a", **user}})
+    chunk = decoder_of(import_format).decode(LineChunk("a", 1, [line.encode()]), now_ms=NOW_MS)
+    assert refusals(chunk) == {}
+    (row,) = rows_of(chunk.items)
+    assert row.get("profile_id", "") == profile_id
+    assert json.loads(row.get("properties", "{}")).get(where) == user_id
 
 
 def test_addresses_and_user_agents_are_forgotten() -> None:

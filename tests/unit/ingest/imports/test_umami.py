@@ -42,6 +42,7 @@ def test_events_are_joined_with_their_sessions(chunk_lines: int) -> None:
         "event_name": "screen_view",
         "anonymous_id": "6f1d2e00-0000-4000-8000-000000000001",
         "session_id": "7a000000-0000-4000-8000-000000000001",
+        "profile_id": "customer 7",
         "url": "https://shop.example/pricing?utm_source=news",
         "path": "/pricing",
         "title": 'Pricing, "new"\nsecond line',
