@@ -42,7 +42,7 @@ def _posthog(find_visitor: FindVisitor) -> MapEvent:
             country=text_of(properties.get("$geoip_country_code")) or found.country,
             region=text_of(properties.get("$geoip_subdivision_1_name")) or found.region,
             city=text_of(properties.get("$geoip_city_name")) or found.city,
-            browser_name=text_of(properties.get("$browser")) or found.browser_name,
+            browser_name=_browser_name(properties.get("$browser")) or found.browser_name,
             browser_version=_version(properties.get("$browser_version")) or found.browser_version,
             os_name=_os_name(properties.get("$os")) or found.os_name,
             os_version=_version(properties.get("$os_version")) or found.os_version,
@@ -73,7 +73,7 @@ def _mixpanel(find_visitor: FindVisitor) -> MapEvent:
             country=text_of(properties.get("mp_country_code")) or found.country,
             region=text_of(properties.get("$region")) or found.region,
             city=text_of(properties.get("$city")) or found.city,
-            browser_name=text_of(properties.get("$browser")) or found.browser_name,
+            browser_name=_browser_name(properties.get("$browser")) or found.browser_name,
             browser_version=_version(properties.get("$browser_version")) or found.browser_version,
             os_name=_os_name(properties.get("$os")) or found.os_name,
             os_version=_version(properties.get("$os_version")) or found.os_version,
@@ -111,7 +111,7 @@ def _amplitude(find_visitor: FindVisitor) -> MapEvent:
             country=found.country,
             region=text_of(event.get("region")) or found.region,
             city=text_of(event.get("city")) or found.city,
-            browser_name=browser[0],
+            browser_name=_browser_name(browser[0]),
             browser_version=browser[1],
             os_name=_os_name(system[0]),
             os_version=system[1],
@@ -180,7 +180,37 @@ def _version(value: object) -> str:
     return f"{value:g}" if type(value) in {int, float} else text_of(value)
 
 
-_OS_NAMES: Mapping[str, str] = {"Mac OS X": "macOS", "Mac OS": "macOS", "mac": "macOS"}
+_BROWSER_NAMES: Mapping[str, str] = {
+    "Android Mobile": "Android",
+    "Chrome Mobile": "Chrome",
+    "Chrome Mobile WebView": "Chrome",
+    "Chrome Mobile iOS": "Chrome",
+    "Chrome WebView": "Chrome",
+    "Chrome iOS": "Chrome",
+    "Edge Mobile": "Edge",
+    "Facebook Mobile": "Facebook",
+    "Firefox Mobile": "Firefox",
+    "Firefox iOS": "Firefox",
+    "IE": "Internet Explorer",
+    "Internet Explorer Mobile": "Internet Explorer",
+    "Microsoft Edge": "Edge",
+    "Mobile Safari": "Safari",
+    "Opera Mobile": "Opera",
+}
+"""The names that the parser of User-Agents gives to the same browsers."""
+
+_OS_NAMES: Mapping[str, str] = {
+    "Chrome OS": "ChromeOS",
+    "Mac OS": "macOS",
+    "Mac OS X": "macOS",
+    "android": "Android",
+    "ios": "iOS",
+    "mac": "macOS",
+}
+
+
+def _browser_name(value: object) -> str:
+    return _BROWSER_NAMES.get(text_of(value), text_of(value))
 
 
 def _os_name(value: object) -> str:

@@ -128,7 +128,7 @@ def test_amplitude_events_become_rows() -> None:
     assert without_keys(played) == {
         "event_name": "Played",
         "anonymous_id": "d-2",
-        "os_name": "ios",
+        "os_name": "iOS",
         "os_version": "17.2",
         "properties": {"platform": "iOS", "level": 3},
     }
@@ -193,6 +193,36 @@ def test_users_who_are_identified_have_a_profile(
     (row,) = rows_of(chunk.items)
     assert row.get("profile_id", "") == profile_id
     assert json.loads(row.get("properties", "{}")).get(where) == user_id
+
+
+@pytest.mark.parametrize(
+    ("browser", "browser_name"),
+    [
+        ("Chrome", "Chrome"),
+        ("Chrome iOS", "Chrome"),
+        ("Firefox iOS", "Firefox"),
+        ("Microsoft Edge", "Edge"),
+        ("Mobile Safari", "Safari"),
+        ("Samsung Internet", "Samsung Internet"),
+        ("Internet Explorer Mobile", "Internet Explorer"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("system", "os_name"),
+    [("Mac OS X", "macOS"), ("iOS", "iOS"), ("Chrome OS", "ChromeOS"), ("android", "Android")],
+)
+@pytest.mark.parametrize("import_format", [ImportFormat.POSTHOG, ImportFormat.MIXPANEL])
+def test_browsers_and_systems_have_the_names_that_those_of_requests_have(
+    import_format: ImportFormat, browser: str, browser_name: str, system: str, os_name: str
+) -> None:
+    software = {"$browser": browser, "$os": system}
+    event = {"uuid": "a", "event": "a", "timestamp": TIME}
+    line = json.dumps({**event, "properties": {"time": TIME, "$insert_id": "a", **software}})
+    chunk = decoder_of(import_format).decode(LineChunk("a", 1, [line.encode()]), now_ms=NOW_MS)
+    (row,) = rows_of(chunk.items)
+    assert (row["browser_name"], row["os_name"]) == (browser_name, os_name)
+    properties = json.loads(row["properties"])
+    assert {name: properties[name] for name in software} == software
 
 
 def test_addresses_and_user_agents_are_forgotten() -> None:
