@@ -206,6 +206,22 @@ def test_partial_export_of_something_else_is_refused(
     )
 
 
+def test_partial_export_of_a_version_with_other_columns_is_refused(
+    service: Service, website: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "events.ndjson"
+    send(service, website, events(40))
+    _interrupt(service, website, output)
+    begun = output.with_name(output.name + PARTIAL_SUFFIX) / "export"
+    begun.write_text(json.dumps({**json.loads(begun.read_bytes()), "layout": 1}))
+    done = run_export(service, website, "--format", "ndjson", str(output))
+    assert done.returncode == 1
+    assert done.stderr.decode() == (
+        f"headrace: cannot continue the export in {output}{PARTIAL_SUFFIX}: it is not of an export "
+        "that this version can continue; remove the directory to begin again\n"
+    )
+
+
 def test_partial_export_of_another_data_directory_is_refused(
     service: Service, website: str, tmp_path: Path
 ) -> None:

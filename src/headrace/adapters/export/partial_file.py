@@ -21,9 +21,15 @@ PARTIAL_SUFFIX: Final = ".partial"
 _EXPORT, _DATA, _CHUNKS = "export", "data", "chunks"
 
 
+_LAYOUT: Final = 2
+"""Of the chunks, which only those of the same one can be joined to: counted up when a column
+changes. There was none before the properties of Parquet and Arrow were nullable."""
+
+
 class _Begun(Struct, frozen=True):
     request: ExportRequest
     plan: ExportPlan
+    layout: Literal[2]
 
 
 class _ChunkLine(Struct, frozen=True):
@@ -74,7 +80,7 @@ class PartialFile:
             self._create_directory()
             self._open("wb")
             write_atomically(
-                self.directory / _EXPORT, msgspec.json.encode(_Begun(self._request, plan))
+                self.directory / _EXPORT, msgspec.json.encode(_Begun(self._request, plan, _LAYOUT))
             )
             self.plan = plan
             return

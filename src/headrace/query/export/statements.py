@@ -36,6 +36,9 @@ def _row_template(request: ExportRequest) -> str:
     return f"{{{','.join(fields)}}}"
 
 
+_NULL_WITHOUT: Final = "nullIf(properties, '')"
+"""Null where there are none: functions for JSON of other programs refuse the empty text."""
+
 _ENCODINGS: Mapping[ExportFormat, _Encoding] = {
     # Not JSONEachRow: it would quote the properties, which are JSON text already.
     ExportFormat.NDJSON: _Encoding(
@@ -55,7 +58,9 @@ _ENCODINGS: Mapping[ExportFormat, _Encoding] = {
             "format_csv_null_representation": "''",
         },
     ),
-    ExportFormat.PARQUET: _Encoding("Parquet", {"output_format_parquet_string_as_string": "1"}),
+    ExportFormat.PARQUET: _Encoding(
+        "Parquet", {"output_format_parquet_string_as_string": "1"}, properties=_NULL_WITHOUT
+    ),
     ExportFormat.ARROW: _Encoding(
         "ArrowStream",
         {
@@ -63,6 +68,7 @@ _ENCODINGS: Mapping[ExportFormat, _Encoding] = {
             "output_format_arrow_low_cardinality_as_dictionary": "0",
             "output_format_arrow_compression_method": "'none'",
         },
+        properties=_NULL_WITHOUT,
     ),
 }
 
