@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { HeadraceError } from "./failures.js";
 import { eventOf, given, makeItem, reportOf } from "./items.js";
 import { HEARTBEAT_MS } from "./outbox/owner.js";
+import { numberOption, textOption, websiteOption } from "./options.js";
 import { Outbox } from "./outbox/outbox.js";
 import { send as sendQuery } from "./query.js";
 import { Refusals } from "./sending/refusals.js";
@@ -44,6 +45,7 @@ import { post } from "./sending/transport.js";
 
 /** No other characters can be sent: each request would fail. */
 const KEY = /^[!-~]*$/;
+const NO_CREDENTIALS = "neither a key nor a website is given: set key or HEADRACE_API_KEY, or website or HEADRACE_WEBSITE_ID";
 const MAX_OUTBOX_BYTES = 128 * 1024 * 1024;
 const SEGMENT_BYTES = 1024 * 1024;
 const SENDING = {
@@ -72,25 +74,27 @@ export class Headrace {
 
   /**
    * Open the outbox and begin to send what is in it. Throws `HeadraceError` where no address is
-   * given, or neither a key nor a website, and `OutboxUnavailable`.
+   * given, or neither a key nor a website, or an option of the wrong type, and `OutboxUnavailable`.
    * @param {Options} [options]
    */
   constructor(options = {}) {
     const env = process.env;
     this.#service = {
-      url: (options.url ?? env["HEADRACE_URL"] ?? "").trim().replace(/\/+$/, ""),
-      key: (options.key ?? env["HEADRACE_API_KEY"] ?? "").trim(),
-      timeoutMs: options.timeoutMs ?? 20_000,
+      url: textOption("url", options.url ?? env["HEADRACE_URL"] ?? "").trim().replace(/\/+$/, ""),
+      key: textOption("key", options.key ?? env["HEADRACE_API_KEY"] ?? "").trim(),
+      timeoutMs: numberOption("timeoutMs", options.timeoutMs ?? 20_000),
     };
-    this.#website = options.website ?? env["HEADRACE_WEBSITE_ID"] ?? "";
-    this.#exitTimeoutMs = options.exitTimeoutMs ?? 2000;
+    this.#website = websiteOption(options.website ?? env["HEADRACE_WEBSITE_ID"] ?? "");
+    this.#exitTimeoutMs = numberOption("exitTimeoutMs", options.exitTimeoutMs ?? 2000);
+    const lingerMs = numberOption("lingerMs", options.lingerMs ?? 250);
     this.#onRefused = options.onRefused;
-    const directory = join(options.directory ?? env["HEADRACE_OUTBOX"] ?? ".headrace-outbox", folderOf(this.#service.url));
-    if (!this.#service.key && !this.#website) throw new HeadraceError("neither a key nor a website is given");
+    const outboxes = textOption("directory", options.directory ?? env["HEADRACE_OUTBOX"] ?? ".headrace-outbox");
+    const directory = join(outboxes, folderOf(this.#service.url));
+    if (!this.#service.key && !this.#website) throw new HeadraceError(NO_CREDENTIALS);
     if (!KEY.test(this.#service.key)) throw new HeadraceError("the key has blanks or other characters that no key has");
     this.#outbox = new Outbox({
       directory,
-      maxBytes: options.maxOutboxBytes ?? MAX_OUTBOX_BYTES,
+      maxBytes: numberOption("maxOutboxBytes", options.maxOutboxBytes ?? MAX_OUTBOX_BYTES),
       segmentBytes: SEGMENT_BYTES,
       sync: options.sync ?? false,
     });
@@ -102,7 +106,7 @@ export class Headrace {
         onRefused: (refused) => this.#reportRefused(refused),
         onProblem: (problem) => void (this.#lastError = problem),
       },
-      { ...SENDING, lingerMs: options.lingerMs ?? 250 },
+      { ...SENDING, lingerMs },
     );
     this.#heartbeat = setInterval(this.#beat, HEARTBEAT_MS);
     this.#heartbeat.unref();

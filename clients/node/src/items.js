@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { types } from "node:util";
+import { WEBSITE } from "./options.js";
 
 /** @typedef {import("./outbox/record.js").Item} Item */
 /** @typedef {import("./outbox/record.js").Kind} Kind */
@@ -44,9 +45,6 @@ const FIELDS = {
   colno: Number.isFinite,
   timestamp: (value) => isText(value) || Number.isFinite(Number(value ?? NaN)),
 };
-
-/** Blanks would divide the line of an outbox file; no id of a website has any. */
-const WEBSITE = /^\S{0,255}$/;
 
 /**
  * Return an item for the outbox and its id. Throws `TypeError` for what no item can be made of:

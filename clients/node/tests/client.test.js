@@ -373,9 +373,29 @@ test("a client without address or credentials is refused", () => {
   for (const url of ["nowhere", "localhost:8000", "ftp://shop.example", "http://u:p@shop.example", "http://shop.example?a=b", "http://shop.example/#a"]) {
     assert.throws(() => new Headrace({ url, key: "hr_x" }), /no address of a service/);
   }
-  assert.throws(() => new Headrace({ url: "http://127.0.0.1:1", key: "", website: "" }), /neither a key nor a website/);
+  assert.throws(() => new Headrace({ url: "http://127.0.0.1:1", key: "", website: "" }), {
+    name: "HeadraceError",
+    message: "neither a key nor a website is given: set key or HEADRACE_API_KEY, or website or HEADRACE_WEBSITE_ID",
+  });
   for (const key of ["hr_ä", "hr_a\nb", "hr_a b"]) {
     assert.throws(() => new Headrace({ url: "http://127.0.0.1:1", key }), /characters that no key has/);
+  }
+});
+
+test("an option of the wrong type is named when the client is made", () => {
+  const given = { url: "http://127.0.0.1:1", key: "hr_x", website: "web_1" };
+  for (const [option, value, message] of /** @type {const} */ ([
+    ["url", new URL(given.url), "url must be a string"],
+    ["key", 7, "key must be a string"],
+    ["website", 7, "website must be a string"],
+    ["website", "My website", "the website has blanks or too many characters: give its id"],
+    ["directory", 7, "directory must be a string"],
+    ["timeoutMs", NaN, "timeoutMs must be a number, 0 or more"],
+    ["exitTimeoutMs", "2000", "exitTimeoutMs must be a number, 0 or more"],
+    ["lingerMs", -1, "lingerMs must be a number, 0 or more"],
+    ["maxOutboxBytes", NaN, "maxOutboxBytes must be a number, 0 or more"],
+  ])) {
+    assert.throws(() => new Headrace(/** @type {any} */ ({ ...given, [option]: value })), { name: "HeadraceError", message });
   }
 });
 
@@ -396,9 +416,9 @@ test("neither an error nor a printed client shows a password or a key", () =>
     assert.doesNotMatch(inspect(client({ url: address, key: "hr_secret" }), { depth: 9, showHidden: true }), /secret/);
   }));
 
-test("blanks around the address and the key do not matter", () =>
+test("blanks around the address, the key and the website do not matter", () =>
   withService(async (world) => {
-    const headrace = world.client({ url: ` ${world.url}/ `, key: "hr_test\n" });
+    const headrace = world.client({ url: ` ${world.url}/ `, key: "hr_test\n", website: "web_1\n" });
     headrace.track("signup");
     assert.equal(await headrace.flush(), true);
     assert.deepEqual(world.received.map(({ path, headers }) => [path, headers.authorization]), [["/track?website_id=web_1", "Bearer hr_test"]]);
