@@ -111,7 +111,7 @@ export const given = (fields) => Object.fromEntries(Object.entries(fields).filte
 
 /** @param {unknown} error */
 function describe(error) {
-  if (isError(error)) return { message: textOf(read(error, "message")), errorType: textOf(read(error, "name")), stack: stackOf(error) };
+  if (isError(error)) return { message: messageOf(error), errorType: textOf(read(error, "name")), stack: stackOf(error) };
   if (isReport(error)) return fieldsOf(error);
   return { message: typeof error === "string" ? error : `Thrown: ${textOf(error)}` };
 }
@@ -161,15 +161,37 @@ function textOf(value) {
 const isReport = (value) => typeof value === "object" && value !== null && typeof read(value, "message") === "string";
 
 /**
- * Return the stack of an error and of its causes.
+ * Return the message of an error. Node.js gives none to an error that stands for several, such as
+ * those of all addresses of a host that refuses connections.
+ * @param {Error} error
+ */
+const messageOf = (error) => textOf(read(error, "message")) || errorsOf(error).map((one) => textOf(read(one, "message"))).join("; ");
+
+/**
+ * Return the errors for which an error stands, such as an `AggregateError`.
+ * @param {Error} error
+ * @returns {Error[]}
+ */
+function errorsOf(error) {
+  const errors = read(error, "errors");
+  return Array.isArray(errors) ? errors.filter(isError) : [];
+}
+
+/**
+ * Return the stack of an error, of the errors for which it stands, and of its causes.
  * @param {Error} error
  */
 function stackOf(error) {
   const stacks = [];
   const seen = new Set();
-  for (let cause = /** @type {unknown} */ (error); isError(cause) && !seen.has(cause); cause = read(cause, "cause")) {
-    seen.add(cause);
-    stacks.push(textOf(read(cause, "stack") ?? cause));
+  /** Those to come, the next one last. @type {{label: string, error: unknown}[]} */
+  const open = [{ label: "", error }];
+  for (let next; (next = open.pop()); ) {
+    if (!isError(next.error) || seen.has(next.error)) continue;
+    seen.add(next.error);
+    stacks.push(next.label + textOf(read(next.error, "stack") ?? next.error));
+    const parts = errorsOf(next.error).map((part) => ({ label: "One of its errors: ", error: part }));
+    open.push({ label: "Caused by: ", error: read(next.error, "cause") }, ...parts.reverse());
   }
-  return stacks.join("\nCaused by: ");
+  return stacks.join("\n");
 }

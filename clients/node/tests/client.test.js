@@ -297,6 +297,32 @@ test("whatever was thrown becomes an error report, with the stacks of its causes
     assert.match(items[0].stack, /^Error: outer\n[^]*\nCaused by: RangeError: inner\n/);
   }));
 
+test("the report of an error that stands for several has them all", () =>
+  withService(async ({ client, received }) => {
+    const headrace = client();
+    const refused = new AggregateError([new Error("refused by ::1"), new TypeError("refused by 127.0.0.1")]);
+    headrace.errors(refused);
+    headrace.errors(new AggregateError([new Error("inner", { cause: refused }), "a text"], "named", { cause: new RangeError("cause") }));
+    headrace.errors(Object.assign(new Error("of a form"), { errors: { name: "is missing" } }));
+    await headrace.flush();
+    const items = received.flatMap(({ items }) => items);
+    assert.deepEqual(
+      items.map(({ message, stack }) => [message, stack.split("\n").filter((/** @type {string} */ line) => !line.startsWith("    at "))]),
+      [
+        ["refused by ::1; refused by 127.0.0.1", ["AggregateError", "One of its errors: Error: refused by ::1", "One of its errors: TypeError: refused by 127.0.0.1"]],
+        ["named", [
+          "AggregateError: named",
+          "One of its errors: Error: inner",
+          "Caused by: AggregateError",
+          "One of its errors: Error: refused by ::1",
+          "One of its errors: TypeError: refused by 127.0.0.1",
+          "Caused by: RangeError: cause",
+        ]],
+        ["of a form", ["Error: of a form"]],
+      ],
+    );
+  }));
+
 test("a field that is undefined does not replace a default", () =>
   withService(async ({ client, received }) => {
     const headrace = client();
