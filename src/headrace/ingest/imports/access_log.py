@@ -20,7 +20,8 @@ VIRTUAL_HOST = "it begins with a virtual host: import the lines of one host, wit
 
 _QUOTED = r'"((?:[^"\\]|\\.)*)"'
 _LINE = re.compile(
-    r"(?P<address>\S+) (?P<identity>\S+) .*?\[(?P<time>[^\]]{20,40})\] "
+    # Where a server logs X-Forwarded-For, the addresses of proxies follow that of the visitor.
+    r"(?P<address>[^\s,]+)(?:, ?[^\s,]+)* (?P<identity>\S+) .*?\[(?P<time>[^\]]{20,40})\] "
     rf"{_QUOTED.replace('(', '(?P<request>', 1)} (?P<status>[0-9]{{3}}) (?P<bytes>[0-9]{{1,18}}|-)"
     rf"(?: {_QUOTED.replace('(', '(?P<referrer>', 1)} {_QUOTED.replace('(', '(?P<agent>', 1)})?"
 )

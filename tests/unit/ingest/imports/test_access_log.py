@@ -95,3 +95,15 @@ def test_lines_of_several_virtual_hosts_are_refused(host: str, address: str) -> 
     chunk = decoder_of(FORMAT).decode(LineChunk("a", 1, [line.encode()]), now_ms=NOW_MS)
     reason = "it begins with a virtual host: import the lines of one host, without this field"
     assert (chunk.items, refusals(chunk)) == ([], {1: reason})
+
+
+@pytest.mark.parametrize(
+    "addresses", ["203.0.113.7, 10.0.0.1, 2001:db8::7", "203.0.113.7,10.0.0.1"]
+)
+def test_first_of_the_addresses_of_proxies_is_the_visitor(addresses: str) -> None:
+    end = b' - - [15/Jan/2026:12:00:00 +0000] "GET /%d HTTP/1.1" 200 1'
+    lines = [addresses.encode() + end % 1, b"203.0.113.7" + end % 2]
+    chunk = decoder_of(FORMAT).decode(LineChunk("a", 1, lines), now_ms=NOW_MS)
+    assert refusals(chunk) == {}
+    forwarded, direct = rows_of(chunk.items)
+    assert forwarded["anonymous_id"] == direct["anonymous_id"]
