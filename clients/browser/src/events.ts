@@ -3,7 +3,7 @@
 import { options } from "./config";
 import { add, type Item } from "./outbox";
 import { address } from "./pages";
-import { forget, ids, isOptedOut, profileId, setProfileId } from "./visitor";
+import { forget, ids, isOptedOut, profile, setProfileId } from "./visitor";
 
 let globals: Item = {};
 let traits: Item = {};
@@ -41,7 +41,7 @@ export const identify = (id: string, newTraits?: Item): void => {
   send("identify", { traits });
 };
 
-export const setTraits = (newTraits: Item): void => identify(profileId(), newTraits);
+export const setTraits = (newTraits: Item): void => identify(profile, newTraits);
 
 export const setGlobalProperties = (properties: Item): void => {
   globals = joined(globals, properties);

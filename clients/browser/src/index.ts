@@ -9,6 +9,7 @@ import { optIn, optOut, profileId, setProfileId } from "./visitor";
 /** The address of the second file beside this one, and its integrity value; the build knows them. */
 declare const EXTRAS_FILE: string;
 declare const EXTRAS_INTEGRITY: string;
+declare const self: Window & typeof globalThis & Record<"headrace" | "databuddy" | "db", Core>;
 
 const early: Event[] = [];
 let handle = (event: Event): unknown => early.push(event);
@@ -59,6 +60,5 @@ if (!isOff) {
     document.addEventListener("prerenderingchange", start);
   } else start();
 }
-const names = self as unknown as Record<string, typeof api>;
-names["headrace"] = names["databuddy"] = api;
-names["db"] ||= api; // a page may have a variable of this name
+self.headrace = self.databuddy = api;
+self.db ||= api; // a page may have a variable of this name

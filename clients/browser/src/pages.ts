@@ -4,6 +4,8 @@ import { matches, options } from "./config";
 import { send } from "./events";
 import { retryNow, sendOnLeaving, type Item } from "./outbox";
 
+const MAX_ADDRESS = 2000; // the service refuses an item with more than 2,048
+
 /** The address of the view that is open; none of a page that is skipped. */
 let current = "";
 let visibleSince = 0;
@@ -21,15 +23,18 @@ let place = placeNow();
  * nor its query. `end` is added.
  *
  * Of a query only campaigns and click ids are kept: the rest may name somebody, or let them in.
+ * What is too long is cut: otherwise nothing of the page would be stored.
  */
 export const clean = ({ origin, pathname, search }: Location | URL, end = ""): string =>
   matches("skipPatterns", pathname)
     ? ""
-    : origin +
-      (matches("maskPatterns", pathname)
-        ? pathname.replace(/[^/]+$/, "*")
-        : pathname + search.replace(/[?&](?!utm_|\w*clk?id=)[^&]*/g, "").replace(/^&/, "?")) +
-      end;
+    : (
+        origin +
+        (matches("maskPatterns", pathname)
+          ? pathname.replace(/[^/]+$/, "*")
+          : pathname + search.replace(/[?&](?!utm_|\w*clk?id=)[^&]*/g, "").replace(/^&/, "?")) +
+        end
+      ).slice(0, MAX_ADDRESS);
 
 /** What is sent of the address of the page. */
 export const address = (): string => clean(location, hash());

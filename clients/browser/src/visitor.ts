@@ -24,7 +24,7 @@ const stored = (key: string, text?: string | number): string => {
   return found || "";
 };
 
-let profile = stored("did_profile");
+export let profile = stored("did_profile");
 let anonymousId = "";
 /** Keep the anonymous id that is known, or a new one, where the site chose so. */
 const identifyDevice = (known?: string): void => {
@@ -56,11 +56,14 @@ export const forget = (): void => {
   stored(SESSION, "");
 };
 
-/** The ids of an item, the empty ones for none; half an hour without items ends a session. */
+/** The ids of an item, the empty ones for none; half an hour without items ends a session.
+ *
+ * A profile id that the service refuses is none: cut, those of two people could be the same.
+ */
 export const ids = (): Item => {
   const timestamp = Date.now();
   const idleMs = timestamp - (stored(LAST_USE) as unknown as number);
   const sessionId = (idleMs < SESSION_IDLE_MS && stored(SESSION)) || stored(SESSION, uuid());
   stored(LAST_USE, timestamp);
-  return { sessionId, timestamp, anonymousId, profileId: profile };
+  return { sessionId, timestamp, anonymousId, profileId: profile[128] ? "" : profile };
 };

@@ -518,6 +518,26 @@ def test_properties_that_json_cannot_have_are_left_out_and_nothing_is_thrown(
     assert service.counts(website, "events", "profile_id") == {"": 3, "17": 1}
 
 
+def test_profile_id_or_address_that_is_too_long_costs_no_event(
+    service: Service, website: str, chromium: Tab
+) -> None:
+    campaign = "utm_source=letter&utm_content=" + "x" * 2100
+    with served_pages(head=snippet(service, website)) as origin:
+        chromium.open(f"{origin}/shop?{campaign}")
+        chromium.run(SECOND_FILE_LOADED)
+        run(chromium, "headrace.identify('a'.repeat(128)); headrace.track('short')")
+        run(chromium, "headrace.identify('a'.repeat(129)); headrace.track('long')")
+        chromium.run(RUN_IN_PAGE, "setTimeout(() => { throw new Error('no such product'); })")
+        until_events(
+            service, website, "event_name", {"screen_view": 1, "identify": 2, "short": 1, "long": 1}
+        )
+        wait_until(lambda: service.count(website, "errors") == 1, "the error is stored")
+
+    assert service.counts(website, "events", "profile_id") == {"": 3, "a" * 128: 2}
+    assert service.counts(website, "events", "url") == {f"{origin}/shop?{campaign}"[:2000]: 5}
+    assert service.counts(website, "errors", "path") == {"/shop": 1}
+
+
 def test_reasons_of_any_kind_are_reported_and_images_are_no_errors(
     service: Service, website: str, tab: Tab
 ) -> None:
