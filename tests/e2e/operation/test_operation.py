@@ -188,8 +188,10 @@ def test_signal_ends_the_service_within_ten_seconds(
 
 
 @pytest.mark.slow
-def test_service_that_ignores_the_end_of_its_terminal_survives_it(tmp_path: Path) -> None:
-    service = Service(tmp_path / "data")
+def test_service_that_ignores_the_end_of_its_terminal_survives_it(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service()
     command = [HEADRACE, "serve", "--data", str(service.data), "--port", str(service.port)]
     with subprocess.Popen(
         ["nohup", *command],
@@ -235,14 +237,14 @@ def test_sigterm_answers_accepted_requests(dedicated_service: ServiceMaker) -> N
 
 
 @pytest.mark.slow
-def test_log_that_nobody_reads_stops_nothing(tmp_path: Path) -> None:
+def test_log_that_nobody_reads_stops_nothing(dedicated_service: ServiceMaker) -> None:
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
     with contextlib.suppress(BlockingIOError):
         while True:
             os.write(write_end, bytes(4096))
     os.set_blocking(write_end, True)
-    service = Service(tmp_path / "data")
+    service = dedicated_service()
     website = service.website()
     with subprocess.Popen(
         [HEADRACE, "serve", "--data", str(service.data), "--port", str(service.port)],
