@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -573,6 +574,20 @@ def test_close_may_wait_without_a_limit(server: FakeHeadrace) -> None:
 
     assert client.close(float("inf"))
     assert server.event_names() == ["signup"]
+
+
+class ClosedMeanwhile(Database):
+    """A database that another thread closes just before it is used."""
+
+    def connect(self) -> AbstractContextManager[sqlite3.Connection]:
+        self.close()
+        return super().connect()
+
+
+def test_outbox_that_another_thread_closes_meanwhile_is_closed(outbox: Path) -> None:
+    database = ClosedMeanwhile(outbox, synchronous="normal", max_bytes=10**6, busy_timeout_s=1)
+    Outbox(database).close()
+    assert database.is_closed
 
 
 def test_closed_client_accepts_nothing(server: FakeHeadrace) -> None:

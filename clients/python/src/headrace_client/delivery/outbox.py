@@ -22,7 +22,12 @@ from headrace_client.delivery.in_flight import (
     now_ms,
     take_next,
 )
-from headrace_client.errors import HeadraceClientError, OutboxFull, OutboxUnavailable
+from headrace_client.errors import (
+    ClientClosed,
+    HeadraceClientError,
+    OutboxFull,
+    OutboxUnavailable,
+)
 from headrace_client.items import Item
 
 _MAX_REFUSED = 10_000
@@ -169,8 +174,9 @@ class Outbox(ForkAware):
     def close(self) -> None:
         """Close the file, which has the items that wait. Raises `OutboxUnavailable`."""
         try:
-            if not self._database.is_closed and self.newest_id():
-                self._database.ensure_file()
+            with suppress(ClientClosed):  # by another thread, or before
+                if self.newest_id():
+                    self._database.ensure_file()
         finally:
             self._database.close()
 
