@@ -8,7 +8,8 @@ import stat
 import subprocess
 import sys
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -579,9 +580,11 @@ def test_close_may_wait_without_a_limit(server: FakeHeadrace) -> None:
 class ClosedMeanwhile(Database):
     """A database that another thread closes just before it is used."""
 
-    def connect(self) -> AbstractContextManager[sqlite3.Connection]:
+    @contextmanager
+    def connect(self) -> Generator[sqlite3.Connection]:
         self.close()
-        return super().connect()
+        with super().connect() as connection:
+            yield connection
 
 
 def test_outbox_that_another_thread_closes_meanwhile_is_closed(outbox: Path) -> None:
