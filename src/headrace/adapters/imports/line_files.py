@@ -188,6 +188,6 @@ def _by_magic(values: Mapping[bytes, _T], start: bytes) -> _T | None:
 def _reason_of(damage: Exception) -> str:
     """Return the reason alone: libraries put their name or an error number before it."""
     if isinstance(damage, OSError):
-        return damage.strerror or str(damage)
+        return system_reason(damage)
     reason = str(damage).rpartition(": ")[2]
     return reason[:1].lower() + reason[1:]
