@@ -9,7 +9,7 @@ import pytest
 from headrace.http.tracker.files import snippet
 from headrace.model.tenancy import Scope, WebsiteId
 from testing.browsers.marks import NEEDS_CHROMIUM
-from testing.browsers.page import HOSTILE_NAMES, Page, opened_page
+from testing.browsers.page import HOSTILE_NAMES, Page, noon_zone, opened_page
 from testing.service import Json, Service, bearer
 from tests.e2e.page.oracle.drawn_chart import recorded_drawing
 
@@ -20,15 +20,17 @@ pytestmark = [
 ]
 
 PATHS = ["/", "explore", "vitals", "errors", "funnels", "retention", "live", "setup", "admin"]
+ZONE = noon_zone()
+START = datetime.now(UTC).replace(hour=0, minute=0, second=1, microsecond=0) - timedelta(days=1)
+START_MS = int(START.timestamp() * 1000)
+"""The time of the first event that is stored. A day may end while the tests run."""
+
+STEPS: Json = [{}, {}]
+"""Those of a funnel, of any events."""
+
 VISITORS = 12
 VIEWS_OF_EACH = 3
 DESKTOP = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0"
-
-
-def yesterday_ms() -> int:
-    """Return the time of the first event that is stored."""
-    today = datetime.now(UTC).replace(hour=0, minute=0, second=1, microsecond=0)
-    return int((today - timedelta(days=1)).timestamp() * 1000)
 
 
 def seed(service: Service, website: str) -> None:
@@ -36,13 +38,12 @@ def seed(service: Service, website: str) -> None:
 
     One event is older than the range that the page opens with: the website is not new.
     """
-    start_ms = yesterday_ms()
     events: list[Json] = [
         {
             "name": "screen_view",
             "anonymousId": f"v{visitor}",
             "sessionId": f"s{visitor}",
-            "timestamp": start_ms + visitor * 60_000 + view * 20_000,
+            "timestamp": START_MS + visitor * 60_000 + view * 20_000,
             "ip": "91.12.3.4" if visitor % 2 else "8.8.8.8",
             "properties": {"path": f"/page-{view}", "referrer": "https://example.org/a"},
         }
@@ -50,20 +51,20 @@ def seed(service: Service, website: str) -> None:
         for view in range(VIEWS_OF_EACH)
     ]
     events += [
-        {"name": name, "anonymousId": "v0", "sessionId": "s0", "timestamp": start_ms + 50_000}
+        {"name": name, "anonymousId": "v0", "sessionId": "s0", "timestamp": START_MS + 50_000}
         for name in HOSTILE_NAMES
     ]
-    events.append({"name": "older", "anonymousId": "v", "timestamp": start_ms - 45 * 86_400_000})
+    events.append({"name": "older", "anonymousId": "v", "timestamp": START_MS - 45 * 86_400_000})
     key = service.key("track:events", websites=[website])
     sent = service.post(f"/track?website_id={website}", events, headers=bearer(key))
     assert sent.status_code == 200, sent.text
     faults = [
-        {"timestamp": start_ms, "path": "/page-1", "message": name, "errorType": name[:128]}
+        {"timestamp": START_MS, "path": "/page-1", "message": name, "errorType": name[:128]}
         for name in HOSTILE_NAMES
     ]
     assert service.post(f"/errors?client_id={website}", faults).status_code == 200
     vitals = [
-        {"timestamp": start_ms, "path": "/page-1", "metricName": "LCP", "metricValue": value}
+        {"timestamp": START_MS, "path": "/page-1", "metricName": "LCP", "metricValue": value}
         for value in (1000, 2000, 9000)
     ]
     assert service.post(f"/vitals?client_id={website}", vitals).status_code == 200
@@ -169,6 +170,45 @@ def test_funnel_that_nobody_began_says_so(page: Page) -> None:
     assert page.problems() == []
 
 
+@pytest.mark.parametrize(
+    ("view", "query", "begins"),
+    [
+        ("funnels", {"steps": [None, None]}, "Follow each"),
+        ("funnels", {"steps": [{"filters": 5}, {}]}, "Follow each"),
+        ("retention", {"first": {"filters": 5}}, "Of"),
+        ("retention", {"return": {"filters": [None]}}, "Of"),
+    ],
+)
+def test_a_link_without_readable_filters_shows_what_a_view_begins_with(
+    page: Page, view: str, query: Json, begins: str
+) -> None:
+    page.open(view, query=json.dumps(query))
+    page.settle()
+    sentence = page.until("document.querySelector('.query .sentence span')?.textContent")
+
+    assert sentence == begins
+    assert page.until("!!document.querySelector('.answer')")
+    assert page.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("view", "query", "refusal"),
+    [
+        ("funnels", {"steps": STEPS, "by": {}}, "Invalid by: "),
+        ("funnels", {"steps": STEPS, "groupBy": {}}, "Invalid request body: groupBy "),
+        ("retention", {"granularity": {}}, "Invalid granularity: "),
+    ],
+)
+def test_a_link_with_an_object_for_a_word_says_what_the_service_refuses(
+    page: Page, view: str, query: Json, refusal: str
+) -> None:
+    page.open(view, query=json.dumps(query))
+    said = page.until("document.querySelector('.failure strong')?.textContent")
+
+    assert said.startswith(refusal)
+    assert page.problems() == []
+
+
 def test_what_follows_a_long_filter_stands_beside_it(page: Page) -> None:
     name = "name-" * 40
     steps: list[dict[str, list[dict[str, str]]]] = [
@@ -216,12 +256,13 @@ def test_line_to_the_day_that_goes_on_is_dotted(page: Page, view: str) -> None:
     query: Json = {
         "query": {"table": "events", "selects": [{"field": "*", "aggregate": "count"}]},
         "lastDays": 3,
+        "timezone": ZONE.key,
         "granularity": "daily",
         "fill": True,
     }
     with recorded_drawing(own):
         shown = json.dumps(query) if view == "explore" else ""
-        own.open(view, last="3", granularity="daily", query=shown)
+        own.open(view, timezone=ZONE.key, last="3", granularity="daily", query=shown)
         own.settle()
         if view == "errors":
             own.until("(document.querySelector('.error-groups a').click(), true)")
@@ -240,7 +281,7 @@ def test_dashes_keep_their_length_when_the_window_goes_to_a_sharper_screen(page:
     send_on_two_days(page.service, own.website)
     dashes = "document.querySelector('.lead .chart canvas').drawn.lines.map(({dash}) => dash)"
     with recorded_drawing(own):
-        own.open("/", last="3", granularity="daily", compare="none")
+        own.open("/", timezone=ZONE.key, last="3", granularity="daily", compare="none")
         own.settle()
         before = own.until(dashes)
         own.set_width(1280, scale=2)
@@ -253,8 +294,9 @@ def test_dashes_keep_their_length_when_the_window_goes_to_a_sharper_screen(page:
 
 def send_on_two_days(service: Service, website: str) -> None:
     """Send an event, a vital and an error, yesterday and today."""
-    for timestamp_ms in (yesterday_ms(), int(datetime.now(UTC).timestamp() * 1000)):
-        one = {"path": "/", "anonymousId": "v", "timestamp": timestamp_ms}
+    now = datetime.now(UTC)
+    for time in (now - timedelta(days=1), now):
+        one = {"path": "/", "anonymousId": "v", "timestamp": int(time.timestamp() * 1000)}
         for path, item in {
             "/track": {"name": "screen_view", **one},
             "/vitals": {"metricName": "LCP", "metricValue": 1000, **one},
@@ -267,7 +309,7 @@ def send_on_two_days(service: Service, website: str) -> None:
 def test_steps_of_a_funnel_by_long_paths_are_in_sight(page: Page) -> None:
     own = Page(page.tab, page.service, page.service.website(public=True))
     path = f"/{'long-name-' * 20}"
-    event = {"name": "screen_view", "path": path, "anonymousId": "v", "timestamp": yesterday_ms()}
+    event = {"name": "screen_view", "path": path, "anonymousId": "v", "timestamp": START_MS}
     sent = page.service.post(f"/track?website_id={own.website}", [event])
     assert sent.status_code == 200, sent.text
     steps: list[dict[str, str | list[str]]] = [
@@ -297,7 +339,7 @@ def test_error_groups_name_their_browsers(page: Page) -> None:
 @pytest.mark.parametrize(("path", "click"), [("vitals", ""), ("errors", ".error-groups a")])
 def test_counts_beside_long_paths_are_in_sight(page: Page, path: str, click: str) -> None:
     own = Page(page.tab, page.service, page.service.website(public=True))
-    one = {"timestamp": yesterday_ms(), "path": f"/{'long-name-' * 20}"}
+    one = {"timestamp": START_MS, "path": f"/{'long-name-' * 20}"}
     vital = {**one, "metricName": "LCP", "metricValue": 3000}
     error = {**one, "message": "cart is undefined", "ip": "8.8.8.8", "userAgent": DESKTOP}
     key = bearer(page.service.key("track:events", websites=[own.website]))
@@ -321,9 +363,26 @@ def test_counts_beside_long_paths_are_in_sight(page: Page, path: str, click: str
     assert whole == one["path"]
 
 
+def test_group_of_web_vitals_is_a_filter_that_a_second_click_takes_away(page: Page) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    vital = {"timestamp": START_MS, "metricName": "LCP", "metricValue": 3000, "path": "/"}
+    sent = page.service.post(f"/vitals?client_id={own.website}", [vital])
+    assert sent.status_code == 200, sent.text
+    own.open("vitals")
+    own.click("[role=tab]", "Countries")
+    own.click(".data .link", "(empty)")
+    chip = own.until("document.querySelector('.filters .chip bdi')?.textContent")
+    own.settle()
+    own.click(".data .link", "(empty)")
+    own.until("!document.querySelector('.filters .chip')")
+
+    assert chip == "Country is (empty)"
+    assert own.problems() == []
+
+
 def test_days_are_those_of_the_time_zone(page: Page) -> None:
-    """All events are of yesterday's first minutes in UTC: still the day before in New York."""
-    day = datetime.fromtimestamp(yesterday_ms() / 1000, UTC).date()
+    """All events are of a day's first minutes in UTC: still the day before in New York."""
+    day = START.date()
     page.open("/", **{"from": day.isoformat(), "to": day.isoformat()})
     page.totals(VISITORS)
     day -= timedelta(days=1)
@@ -359,8 +418,7 @@ def test_a_view_that_is_opened_begins_at_its_top_and_has_the_focus(page: Page) -
     top = page.until("[scrollY]")
     page.until("document.querySelector('.error-groups a').focus() || true")
     page.click(".error-groups a")
-    page.until("document.querySelector('.error-head')")
-    focused = page.until("document.activeElement.id || 'none'")
+    focused = page.until("document.querySelector('.error-head') && document.activeElement.id")
     page.set_width(1280)
 
     assert top == [0]
@@ -396,7 +454,7 @@ def test_live_view_shows_what_is_acknowledged_and_what_is_refused(page: Page) ->
     items = "document.querySelector('ul.live').innerText"
     page.open("live")
     page.until("document.querySelector('[role=status]').innerText === 'Listening'")
-    known = {"anonymousId": "v0", "sessionId": "s0", "timestamp": yesterday_ms() + 50_000}
+    known = {"anonymousId": "v0", "sessionId": "s0", "timestamp": START_MS + 50_000}
     accepted = [{"name": name, **known} for name in ("one", "two")]  # no total counts them
     assert page.service.post(track, accepted).status_code == 200
     assert page.service.post(track, [{"name": ""}]).status_code == 400
@@ -422,7 +480,7 @@ def test_live_views_that_were_left_keep_no_connection(page: Page) -> None:
     page.open("setup")
     page.tab.run("history.back(); arguments[0]()")
     page.until(f"location.pathname === '/app/live' && {is_listening}")
-    event = {"name": "after the return", "timestamp": yesterday_ms() - 45 * 86_400_000}
+    event = {"name": "after the return", "timestamp": START_MS - 45 * 86_400_000}
     sent = page.service.post(f"/track?website_id={page.website}", [event])
     assert sent.status_code == 200, sent.text
 
@@ -500,6 +558,21 @@ def test_a_panel_takes_the_keys_and_closes_when_the_focus_leaves_it(page: Page) 
     assert compared == "previous_year"
     assert page.until("document.querySelector('.panel') === null")
     assert page.until("document.activeElement.title") == "Time zone"
+
+
+def test_a_panel_has_the_focus_as_soon_as_it_is_there(page: Page) -> None:
+    page.open("/")
+    page.totals(VISITORS)
+    focused = page.tab.run(
+        "new MutationObserver((_, observer) => {"
+        " if (!document.querySelector('.panel')) return;"
+        " observer.disconnect();"
+        " arguments[0](document.activeElement.ariaLabel);"
+        "}).observe(document.body, {childList: true, subtree: true});"
+        "document.querySelector('[data-shortcut=\"/\"]').click();"
+    )
+
+    assert focused == "Search columns"
 
 
 def test_a_filter_is_made_by_keys_alone(page: Page) -> None:
@@ -727,11 +800,11 @@ def test_paper_has_all_rows_of_a_table_in_dark_letters(page: Page) -> None:
     assert on_paper == ([0], "rgb(23, 32, 43)")
 
 
-def point_at_chart(page: Page) -> None:
+def point_at_chart(page: Page, *, at: float = 1 / 3) -> None:
     """Move the mouse to a point of the chart, which shows its values there."""
     page.until("document.querySelector('.u-over').scrollIntoView({block: 'center'}) || true")
     left, top = page.until(
-        "((one) => [one.left + one.width / 3, one.top + 60])"
+        f"((one) => [one.left + one.width * {at}, one.top + 60])"
         "(document.querySelector('.u-over').getBoundingClientRect())"
     )
     page.tab.command("Input.dispatchMouseEvent", type="mouseMoved", x=left, y=top)
@@ -779,6 +852,44 @@ def test_what_was_before_comes_after_what_is_now(page: Page) -> None:
     assert page.until(shown % ".legend span") == ["n", "n before"]
 
 
+@pytest.mark.parametrize(
+    ("path", "click"),
+    [("/", ""), ("vitals", ""), ("errors", ".error-groups a"), ("explore", "")],
+    ids=["overview", "vitals", "error", "explore"],
+)
+def test_a_chart_that_gets_shorter_below_the_mouse_is_drawn(
+    page: Page, path: str, click: str
+) -> None:
+    select = {"field": "*", "aggregate": "count", "alias": "n"}
+    body: Json = {"query": {"table": "events", "selects": [select]}, "granularity": "daily"}
+    shown = {7: "", 30: ""}
+    if path == "explore":
+        shown = {days: json.dumps({**body, "fill": True, "lastDays": days}) for days in shown}
+    page.set_width(1280)
+    page.open(path, last="7", query=shown[7])
+    page.settle()
+    if click:
+        page.click(click)
+        page.until("document.querySelector('.error-head')")
+    address = page.until("location.href")
+    changed = address.replace("last=7", "last=30").replace("lastDays%22:7", "lastDays%22:30")
+    page.tab.run(
+        "const link = document.createElement('a'); [link.href, link.textContent] ="
+        " [arguments[0], 'Longer']; document.body.append(link); arguments[1]()",
+        changed,
+    )
+    page.click("body > a", "Longer")
+    page.settle()
+    point_at_chart(page, at=0.9)
+    before = page.until("document.querySelector('.tip b')?.textContent")
+    page.tab.run("history.back(); arguments[0]()")
+    page.until(f"location.href === {json.dumps(address)}")
+    page.settle()
+
+    assert before
+    assert page.problems() == []
+
+
 def test_an_axis_of_huge_values_has_labels(page: Page) -> None:
     own = Page(page.tab, page.service, page.service.website(public=True))
     revenue = {"value": 3e20, "currency": "EUR"}
@@ -805,14 +916,14 @@ def test_a_page_that_comes_into_sight_again_shows_what_is_there_now(page: Page) 
     days = "document.querySelector('[title=\"Range of days\"] small').textContent"
     views = "document.querySelectorAll('.figure .value')[1].textContent"
     send_on_two_days(page.service, own.website)
-    own.open("/", last="7")
+    own.open("/", timezone=ZONE.key, last="7")
     own.settle()
     before = own.until(views), own.until(days)
     send_on_two_days(page.service, own.website)
     own.until("(Date.now = ((now) => () => now() + 86_400_000)(Date.now))")
     own.until("document.dispatchEvent(new Event('visibilitychange', {bubbles: true}))")
     own.until(f"{views} === '4' && document.querySelector('.ranked b').textContent === '4'")
-    today = datetime.now(UTC)
+    today = datetime.now(ZONE)
     tomorrow = today + timedelta(days=1)
 
     assert before[0] == "2"
@@ -897,6 +1008,88 @@ def test_view_that_could_not_be_loaded_is_loaded_by_another_try(page: Page) -> N
     assert said == "The service did not send this view"
 
 
+CHOSEN = "document.querySelector('[aria-pressed=true] .name')?.textContent"
+FILTERS = json.dumps([{"field": "constructor", "operator": "eq", "value": 1}])
+
+
+@pytest.mark.parametrize(
+    ("path", "parameters", "shown", "text"),
+    [
+        ("constructor", {}, "document.querySelector('.empty strong')", "There is no such page"),
+        ("/", {"metric": "constructor"}, CHOSEN, "Visitors"),
+        ("vitals", {"metric": "constructor"}, CHOSEN, "LCPLargest contentful paint"),
+        ("/", {"filters": FILTERS}, "document.querySelector('.chip bdi')", "Constructor is 1"),
+    ],
+    ids=["view", "figure", "web vital", "column"],
+)
+def test_a_name_that_every_object_has_is_an_unknown_one(
+    page: Page, path: str, parameters: dict[str, str], shown: str, text: str
+) -> None:
+    page.open(path, last="7", **parameters)
+
+    assert page.until(f"({shown})?.textContent ?? {shown}") == text
+    assert page.problems() == []
+
+
+ANSWERS_WITHOUT_FACTS = """
+const send = window.fetch;
+window.isBad = true;
+window.fetch = async (url, options) => {
+  const response = await send(url, options);
+  if (!window.isBad || !String(url).includes("/v1/query/custom")) return response;
+  const {meta, ...rest} = await response.json();
+  return new Response(JSON.stringify(rest), {headers: {"Content-Type": "application/json"}});
+};
+arguments[0]();
+"""
+UNDRAWN = "document.querySelector('#content .failure strong')?.textContent"
+
+
+def test_a_view_that_cannot_be_drawn_says_so_until_it_can(page: Page) -> None:
+    page.open("explore")
+    page.settle()
+    page.tab.run(ANSWERS_WITHOUT_FACTS)
+    page.click("button", "Run again")
+    said = [page.until(UNDRAWN)]
+    page.click(".failure button", "Try again")
+    page.until("problems.length === 2")
+    said.append(page.until(UNDRAWN))
+    page.click("nav a", "Overview")
+    page.totals(VISITORS)
+    page.tab.back()
+    said.append(page.until(UNDRAWN))
+    page.tab.run("window.isBad = false; arguments[0]()")
+    page.click(".failure button", "Try again")
+    page.until("document.querySelector('.answer .truth')")
+
+    assert said == ["This page failed"] * 3
+    assert {text.partition(" ")[0] for text in page.problems()} == {"console:"}
+
+
+BREAK_NUMBERS = """
+const highest = Math.max;
+window.isBad = true;
+Math.max = (...all) => {
+  if (window.isBad) throw new Error("no numbers");
+  return highest(...all);
+};
+arguments[0]();
+"""
+
+
+def test_a_view_is_drawn_again_when_one_goes_on_from_what_cannot_be_drawn(page: Page) -> None:
+    page.open("/", last="7")
+    page.settle()
+    page.tab.run(BREAK_NUMBERS)
+    page.click("[aria-label='Period before']")
+    page.until(UNDRAWN)
+    page.tab.run("window.isBad = false; arguments[0]()")
+    page.tab.back()
+
+    assert page.totals(VISITORS)["Visitors"] == str(VISITORS)
+    assert page.problems() == ["console: Error: no numbers"]
+
+
 PENDING_CALLS = "window.fetch = () => new Promise(() => {});"
 
 
@@ -958,7 +1151,7 @@ def test_a_view_goes_on_by_itself_when_a_proxy_reaches_the_service_again(page: P
 
 def test_keys_go_everywhere(page: Page) -> None:
     page.open("/", **{"from": "2026-03-01", "to": "2026-03-07"})
-    page.until("document.querySelector('.ranges')")
+    page.settle()  # the page listens after its first frame
     page.press("[")
     earlier = (page.parameter("from"), page.parameter("to"))
     page.press("]")

@@ -1,7 +1,7 @@
 /** A button that opens a panel: by Escape it closes and gives back the focus, and where the focus or a click goes elsewhere. */
 
 import { html } from "../html.js";
-import { useEffect, useRef } from "../vendor/hooks.js";
+import { useEffect, useLayoutEffect, useRef } from "../vendor/hooks.js";
 import { PanelName, useDraft } from "./draft.js";
 
 const EDGE_PX = 7;
@@ -23,9 +23,13 @@ export function Popover({ label, title, className = "", panelClass = "", shortcu
       if (!root.current?.contains(/** @type {Node} */ (event.target))) setOpen(false);
     };
     addEventListener("pointerdown", onPointer);
+    return () => removeEventListener("pointerdown", onPointer);
+  }, [isOpen]);
+  useLayoutEffect(() => {
+    if (!isOpen) return;
+    // At once: what comes later would take the focus from where a first key or click has put it meanwhile.
     const first = root.current?.querySelector('.panel input, .panel select, .panel [role=listbox][tabindex="0"], .panel button, .panel a');
     if (first instanceof HTMLElement) first.focus();
-    return () => removeEventListener("pointerdown", onPointer);
   }, [isOpen]);
   useEffect(() => {
     const panel = root.current?.querySelector(".panel");

@@ -10,7 +10,7 @@ import { useLoad } from "../../controls/load.js";
 import { Empty, explain, Failure, Skeleton } from "../../controls/messages.js";
 import { html } from "../../html.js";
 import { ago, datetime, exactNumber } from "../../state/format.js";
-import { useEffect, useRef, useState } from "../../vendor/hooks.js";
+import { useLayoutEffect, useRef, useState } from "../../vendor/hooks.js";
 import { ObjectForm } from "./object_form.js";
 
 /** @typedef {Record<string, any>} Row */
@@ -136,7 +136,7 @@ function Actions({ row, actions, onDone }) {
 /** An object with its values to be changed. @param {{kind: Kind, noun: string, fields: Field[], row: Row, onDone: (row: Row) => void, onCancel: () => void}} props */
 function Changed({ kind, noun, fields, row, onDone, onCancel }) {
   const root = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => root.current?.querySelector("input")?.focus(), []);
+  useLayoutEffect(() => root.current?.querySelector("input")?.focus(), []);
   return html`<section class="card new" ref=${root} aria-label=${`Change ${noun}`}><h2 class="pad">Change <bdi>${row["name"]}</bdi></h2>
     <${ObjectForm} name=${`changed ${row["id"]}`} fields=${fields} row=${row} label="Save" onCancel=${onCancel} save=${async (/** @type {Row} */ values) => onDone(await change(kind, row["id"], values))} /></section>`;
 }
