@@ -97,7 +97,7 @@ class FreshStore:
 async def until_running(store: FreshStore, sql: str, count: int) -> None:
     """Wait until `count` queries with this text are running in chDB."""
     running = "SELECT count() FROM system.processes WHERE startsWith(query, {sql:String})"
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while store.rows(running, {"sql": sql}) != [[count]]:  # noqa: ASYNC110 - chDB has no event
             await asyncio.sleep(0.01)
 

@@ -1,17 +1,19 @@
 """Query bodies for tests without HTTP, and functions that run them over a test's tables."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import pickle
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from headrace.base.clock import Clock, FixedClock
-from headrace.base.errors import InvalidQuery
+from headrace.base.errors import HeadraceError, InvalidQuery
 from headrace.base.metrics import Metrics
 from headrace.model.data_retention import NO_CUTOFFS, Cutoffs
 from headrace.model.plan import CompiledQuery, QueryPlan
 from headrace.model.tenancy import WebsiteId
+from headrace.ports.background import ArgumentT, BackgroundProcess, ResultT
 from headrace.ports.rows.retention import FixedCutoffs
 from headrace.ports.store import (
     CHDB_DIALECT,
@@ -35,6 +37,26 @@ Item = Mapping[str, Json]
 
 WEBSITE = WebsiteId("web_1")
 COUNT: Item = {"field": "*", "aggregate": "count", "alias": "n"}
+
+
+class PickledCalls:
+    """A `BackgroundProcess` that makes the calls here, with what a process would get and return."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def run(self, function: Callable[[ArgumentT], ResultT], argument: ArgumentT) -> ResultT:
+        self.count += 1
+        try:
+            result = _pickled(function)(_pickled(argument))
+        except HeadraceError as error:
+            raise _pickled(error) from None
+        return _pickled(result)
+
+
+def _pickled(value: ResultT) -> ResultT:
+    copy: ResultT = pickle.loads(pickle.dumps(value))  # noqa: S301 - of a test
+    return copy
 
 
 def select(field: str, aggregate: str, alias: str | None = None) -> dict[str, Json]:
@@ -121,6 +143,7 @@ def execution_over_store(
     clock: Clock | None = None,
     dialect: Dialect = CHDB_DIALECT,
     cutoffs: Cutoffs = NO_CUTOFFS,
+    background: BackgroundProcess | None = None,
 ) -> QueryExecution:
     """Return what use cases of queries need to run over a store."""
     return QueryExecution(
@@ -130,6 +153,7 @@ def execution_over_store(
         clock=clock or FixedClock(0),
         dialect=dialect,
         cutoffs=FixedCutoffs(cutoffs),
+        background=background or PickledCalls(),
     )
 
 

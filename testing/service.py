@@ -34,6 +34,12 @@ ABSENT_LIBRARIES = Path(__file__).with_name("absent")
 """Modules that take the place of libraries which production does not have."""
 
 BASE_SETTINGS: Mapping[str, str] = {"HEADRACE_QUERY_RATE_LIMIT": "100000"}
+PATIENT_QUERIES: Mapping[str, str] = {
+    "HEADRACE_QUERY_QUEUE_TIMEOUT_S": "30",
+    "HEADRACE_QUERY_TIMEOUT_S": "45",
+}
+"""Queries wait longer than by default for what was sent before: a busy machine loads slowly."""
+
 MAX_ROWS = 10_000
 COLUMNS_A_QUERY = 4  # five groupBy columns at most, one is the row's id
 BOTS_TOO = {"field": "is_bot", "operator": "in", "value": [True, False]}
@@ -109,11 +115,12 @@ def bearer(key: Key) -> dict[str, str]:
 class Service:
     """A `headrace serve` process on its own data directory, and the command line for it.
 
-    It can be started again on the same directory after it was stopped or killed.
+    It can be started again on the same directory after it was stopped or killed. By default its
+    queries are patient.
     """
 
     def __init__(
-        self, data: Path, *, workers: int = 1, settings: Mapping[str, str] | None = None
+        self, data: Path, *, workers: int = 1, settings: Mapping[str, str] = PATIENT_QUERIES
     ) -> None:
         self.data = data
         self.log = data.with_name(data.name + ".log")
@@ -122,6 +129,7 @@ class Service:
         self._workers = workers
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
+        self._log_size_before = 0
         self._keys: dict[str, Key] = {}
         self._directory: SqlDirectory | None = None
         self.http = self.session()
@@ -138,6 +146,7 @@ class Service:
         command = [HEADRACE, "serve", "--data", str(self.data), "--host", "127.0.0.1"]
         command += ["--port", str(self.port), "--workers", str(self._workers)]
         with self.log.open("ab") as log:
+            self._log_size_before = log.tell()
             self._process = subprocess.Popen(
                 command,
                 stdout=log,
@@ -148,10 +157,17 @@ class Service:
             )
 
     def start(self) -> "Service":
-        """Start the service and wait until it is ready."""
+        """Start the service and wait until it is ready, with all of its workers."""
         self.launch()
         self.wait_ready()
+        if self._workers > 1:  # one of them answers /ready while others still start
+            wait_until(lambda: self._ready_workers() >= self._workers, "all workers are ready")
         return self
+
+    def _ready_workers(self) -> int:
+        with self.log.open("rb") as log:
+            log.seek(self._log_size_before)
+            return log.read().count(b'"worker_ready"')
 
     @property
     def pid(self) -> int:
@@ -236,7 +252,7 @@ class Service:
     def command(self, *arguments: str) -> Json:
         """Run a headrace command on the data directory and return its JSON output."""
         command = [HEADRACE, *arguments, "--data", str(self.data), "--json"]
-        done = run_to_end(command, self._settings, timeout_s=REQUEST_TIMEOUT_S)
+        done = run_to_end(command, self._settings)
         assert done.returncode == 0, f"headrace {' '.join(arguments)}: {done.stderr}"
         return json.loads(done.stdout) if done.stdout.strip() else None
 
@@ -247,7 +263,7 @@ class Service:
         The command line has tests of its own; its start would take most of the time of these tests.
         """
         if self._directory is None:
-            shared = (self._settings or {}).get("HEADRACE_DATABASE_URL")
+            shared = self._settings.get("HEADRACE_DATABASE_URL")
             self._directory = open_directory(shared or self.data / DIRECTORY, SystemClock())
         return self._directory
 
@@ -399,7 +415,7 @@ class Service:
 
 @contextmanager
 def running_service(
-    data: Path, *, workers: int = 1, settings: Mapping[str, str] | None = None
+    data: Path, *, workers: int = 1, settings: Mapping[str, str] = PATIENT_QUERIES
 ) -> Generator[Service]:
     """Run a service until the end of the block, and kill it there."""
     service = Service(data, workers=workers, settings=settings)

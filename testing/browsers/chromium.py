@@ -11,7 +11,7 @@ import requests
 
 from testing.browsers.http_servers import serving
 from testing.servers.ports import free_port
-from testing.service import wait_until
+from testing.service import STOP_TIMEOUT_S, wait_until
 
 CHROMIUM = "/usr/bin/chromium"
 CHROMEDRIVER = "/usr/bin/chromedriver"
@@ -221,7 +221,7 @@ def _running_driver(log: Path) -> Generator[str]:
         yield url
     finally:
         driver.terminate()
-        driver.wait(20)
+        driver.wait(STOP_TIMEOUT_S)
 
 
 def _is_up(url: str) -> bool:

@@ -15,11 +15,10 @@ from typing import Any, cast
 
 from testing.browsers.chromium import SCRIPT_TIMEOUT_MS, Tab
 from testing.servers.ports import free_port
-from testing.service import wait_until
+from testing.service import STOP_TIMEOUT_S, wait_until
 
 FIREFOX = "/usr/bin/firefox-esr"
 _REPLY_TIMEOUT_S = 120
-_STOP_TIMEOUT_S = 20
 _PREFERENCES = {
     "browser.shell.checkDefaultBrowser": False,
     "browser.startup.homepage": "about:blank",
@@ -100,10 +99,10 @@ def opened_firefox(profile: Path) -> Generator[Tab]:
         with closing(_Firefox(port)) as browser:
             yield Tab(browser)
             browser.quit()
-        process.wait(_STOP_TIMEOUT_S)
+        process.wait(STOP_TIMEOUT_S)
     finally:
         process.kill()
-        process.wait(_STOP_TIMEOUT_S)
+        process.wait(STOP_TIMEOUT_S)
 
 
 def _write_profile(profile: Path, port: int) -> None:

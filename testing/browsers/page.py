@@ -4,9 +4,11 @@ import base64
 import json
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
+from zoneinfo import ZoneInfo
 
 from testing.browsers.chromium import Tab, opened_tab
 from testing.service import Service
@@ -84,13 +86,16 @@ class Page:
             event = f"new KeyboardEvent('keydown', {{key: {json.dumps(key)}, bubbles: true}})"
             self.until(f"document.body.dispatchEvent({event}) || true")
 
-    def click(self, selector: str, text: str = "") -> None:
-        """Click on the first element that has a text, as soon as there is one."""
+    def click(self, selector: str, text: str = "", *, unless: str = "false") -> None:
+        """Click on the first element that has a text, as soon as there is one.
+
+        Or return as soon as an expression is true in the page.
+        """
         found = (
             f"[...document.querySelectorAll({json.dumps(selector)})]"
             f".find((one) => one.textContent.includes({json.dumps(text)}))"
         )
-        self.until(f"{found} && ({found}.click(), true)")
+        self.until(f"{unless} || ({found} && ({found}.click(), true))")
 
     def write(self, selector: str, text: str) -> None:
         """Put a text into a field, as soon as it is there."""
@@ -159,6 +164,11 @@ class Page:
         path.parent.mkdir(parents=True, exist_ok=True)
         data = self.tab.command("Page.captureScreenshot", **options)["data"]
         path.write_bytes(base64.b64decode(data))
+
+
+def noon_zone() -> ZoneInfo:
+    """Return a zone in which it is about noon: the day does not end while tests run."""
+    return ZoneInfo(f"Etc/GMT{datetime.now(UTC).hour - 12:+d}")  # these have the other sign
 
 
 def _sizes(size: dict[str, int]) -> dict[str, int]:

@@ -164,6 +164,11 @@ class ValkeyServer:
         found: list[bytes] = self._execute("KEYS", "*")
         return found
 
+    def calls(self, command: str) -> int:
+        """Return how often a command was called since the server started."""
+        statistics: dict[str, dict[str, int]] = self._execute("INFO", "commandstats")
+        return statistics[f"cmdstat_{command}"]["calls"]
+
     def connections(self) -> AsyncValkeyClient:
         """Return connections that wait as long as commands take on a busy machine."""
         return AsyncValkeyClient(self.url, timeout_s=_COMMAND_TIMEOUT_S)

@@ -1,10 +1,12 @@
 """The files under deploy/ are consistent, and the parts that can run on this machine do run."""
 
 import asyncio
+import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,9 @@ from headrace.base.settings import setting_specs
 from headrace.ports.dedup_claims import Claim
 from headrace.ports.idempotency import Acquired, Replay
 from testing.chdb import FreshStore
+from testing.servers.ports import free_port
 from testing.servers.shared_state import PostgreSQL, Server, missing
+from testing.service import Service, clean_environment
 
 PROJECT = Path(__file__).parents[2]
 DEPLOY = PROJECT / "deploy"
@@ -88,6 +92,21 @@ def test_container_file_copies_existing_paths() -> None:
     sources = [source for line in copied for source in line.split()[:-1]]
     assert [source for source in sources if not (PROJECT / source).exists()] == []
     assert len(sources) == 6
+
+
+def test_health_check_of_the_container_is_on_the_port_of_the_service(service: Service) -> None:
+    text = (DEPLOY / "Containerfile").read_text()
+    (check,) = re.findall(r"^HEALTHCHECK .*\\\n  CMD (.+)$", text, re.MULTILINE)
+    python, *arguments = json.loads(check)
+    assert python == "python"
+
+    def exit_code(port: int) -> int:
+        environment = clean_environment({"HEADRACE_PORT": str(port)})
+        environment["http_proxy"] = "http://127.0.0.1:9"  # as Docker's client sets it
+        command = [sys.executable, *arguments]
+        return subprocess.run(command, env=environment, timeout=60, check=False).returncode
+
+    assert [exit_code(service.port), exit_code(free_port())] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +267,7 @@ def test_valkey_user_has_the_needed_permissions(guarded_server: str, tmp_path: P
         return b"s" * 32
 
     async def use() -> None:
-        server = AsyncValkeyClient(guarded_server)
+        server = AsyncValkeyClient(guarded_server, timeout_s=60)
         idempotency_store = ValkeyIdempotencyStore(server, owner="machine/worker-0")
         await idempotency_store.open()
         assert await idempotency_store.acquire(b"one") == Acquired()

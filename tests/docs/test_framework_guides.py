@@ -108,6 +108,7 @@ def test_fastapi_guide_reports_requests_events_and_errors(service: Service, tmp_
     with running(command, tmp_path, variables(service, website), port) as url:
         order_and_fail(url, "POST")
         error = wait_for_error(service, website)
+        wait_until(lambda: len(stored(service, website)) == 3, "the events are stored")
 
     assert stored(service, website) == [
         ("http_request", "/order", "anon_9", "Firefox"),

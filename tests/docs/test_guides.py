@@ -159,7 +159,7 @@ def test_python_guide_reports_from_asyncio_logs_and_web_applications(
 def test_node_guide_ingests_and_queries(service: Service, node_project: Path) -> None:
     website = service.website()
     environment = variables(service, website)
-    events, _, query, single = blocks("node.md", "js")
+    events, _, _, query, single = blocks("node.md", "js")
     run(NODE, events, environment, node_project)
     run(NODE, single, environment, node_project)
     assert event_names(service, website) == {"invoice_paid": 2, "identify": 1}
@@ -191,6 +191,29 @@ def test_node_guide_records_requests_and_errors_of_a_server(
     assert service.counts(website, "events", "path") == {"/orders": 1, "/fail": 1}
     assert service.counts(website, "events", "properties.status") == {200: 1, 500: 1}
     assert service.counts(website, "errors", "message") == {"no such order": 1}
+
+
+@pytest.mark.node
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not on this machine")
+def test_function_of_the_node_guide_returns_when_its_event_is_stored(
+    service: Service, node_project: Path
+) -> None:
+    website = service.website()
+    handler = blocks("node.md", "js")[2].replace('directory: "/tmp/', 'directory: "./')
+    call = "console.log(await handler({ id: 7, value: 120 })); process.kill(process.pid, 9);"
+    program = node_project / "function.mjs"
+    program.write_text(handler + call)
+    done = subprocess.run(
+        ["node", program],
+        env=variables(service, website),
+        cwd=node_project,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.stdout == "{ statusCode: 200 }\n"
+    assert event_names(service, website) == {"order_placed": 1}
 
 
 def _get(port: int, path: str) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from testing.imports import SAMPLES
-from testing.service import Service
+from testing.service import START_TIMEOUT_S, Service
 from tests.docs.guides import blocks
 from tests.docs.test_guides import variables
 
@@ -31,7 +31,7 @@ def test_commands_take_the_sample_files(service: Service, tmp_path: Path, format
         env=environment,
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=START_TIMEOUT_S,
     )
     assert done.returncode in {0, 1}, done.stderr  # the samples have lines that are refused
     assert b" would be stored" in done.stdout

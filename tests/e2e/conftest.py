@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testing.service import Service, running_service
+from testing.service import PATIENT_QUERIES, Service, running_service
 
 ServiceMaker = Callable[..., Service]
 
@@ -22,7 +22,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service that all tests share; each test creates its own websites and keys."""
-    with running_service(tmp_path_factory.mktemp("shared") / "data", workers=2) as shared:
+    data = tmp_path_factory.mktemp("shared") / "data"
+    with running_service(data, workers=2, settings=PATIENT_QUERIES) as shared:
         yield shared
 
 
@@ -32,7 +33,9 @@ def dedicated_service(tmp_path: Path) -> Iterator[ServiceMaker]:
     made: list[Service] = []
 
     def make(*, workers: int = 1, settings: Mapping[str, str] | None = None) -> Service:
-        made.append(Service(tmp_path / f"data{len(made)}", workers=workers, settings=settings))
+        data = tmp_path / f"data{len(made)}"
+        chosen = {**PATIENT_QUERIES, **(settings or {})}
+        made.append(Service(data, workers=workers, settings=chosen))
         return made[-1]
 
     yield make

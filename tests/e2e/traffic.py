@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import requests
 
-from testing.service import Service, wait_until
+from testing.service import REQUEST_TIMEOUT_S, Service, wait_until
 
 BATCH_SIZES = (1, 3, 25)
 
@@ -85,7 +85,7 @@ class Sender(threading.Thread):
             self._ledger.bad.update(ids)
             batch[-1]["name"] = ""
         try:
-            response = session.post(self._url, data=json.dumps(batch), timeout=10)
+            response = session.post(self._url, data=json.dumps(batch), timeout=REQUEST_TIMEOUT_S)
         except requests.RequestException:
             self._stop_requested.wait(0.02)  # the service is down: avoid a busy loop
             return None

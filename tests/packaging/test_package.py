@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from headrace import __version__
+from testing.service import PATIENT_QUERIES
 
 PROJECT = Path(__file__).parents[2]
 DIST = PROJECT / "dist"
@@ -64,7 +65,7 @@ def fetch(url: str, *, key: str, body: Mapping[str, Any]) -> Any:
 
 
 def read(target: str | urllib.request.Request) -> bytes:
-    with urllib.request.urlopen(target, timeout=10) as response:  # noqa: S310 - as above
+    with urllib.request.urlopen(target, timeout=60) as response:  # noqa: S310 - as above
         content: bytes = response.read()
     return content
 
@@ -117,6 +118,7 @@ def test_installed_service_starts_and_answers(python: Path, tmp_path: Path) -> N
     with subprocess.Popen(
         (headrace, "serve", "--data", "data", "--port", "0", "--workers", "1"),
         cwd=tmp_path,
+        env={**os.environ, **PATIENT_QUERIES},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -148,7 +150,7 @@ def test_installed_service_starts_and_answers(python: Path, tmp_path: Path) -> N
             pages = [len(read(f"{url}/{page}")) for page in ("docs", "openapi.json")]
         finally:
             service.send_signal(signal.SIGTERM)
-            service.wait(timeout=20)
+            service.wait(timeout=60)
 
     assert service.returncode == 0
     assert readiness == {

@@ -90,7 +90,7 @@ def test_no_head_is_sent_before_the_stream_is_open() -> None:
 
     async def scenario() -> list[str]:
         exchanging = asyncio.ensure_future(harness.app()(scope, receive, send))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await streams.requested.wait()
             await asyncio.sleep(0)
             sent_before = list(sent)

@@ -9,6 +9,7 @@ import pytest
 from headrace.base.clock import MILLISECONDS_PER_DAY, SystemClock
 from headrace.model.data_retention import RetentionChange
 from headrace.model.tenancy import WebsiteChange, WebsiteId
+from testing.days import wait_for_new_day
 from testing.service import Service, bearer
 from tests.e2e.conftest import ServiceMaker
 
@@ -51,6 +52,7 @@ def counts(service: Service, website: str) -> list[int]:
 @pytest.fixture
 def filled(service: Service, website: str) -> str:
     """A website whose rows are as old as `AGES`."""
+    wait_for_new_day(45)
     send(service, website, [midnight_ms(age) for age in AGES])
     assert counts(service, website) == [4, 4, 4]
     return website
@@ -59,6 +61,7 @@ def filled(service: Service, website: str) -> str:
 def test_rows_are_hidden_exactly_at_the_cutoff_and_shown_again(
     dedicated_service: ServiceMaker,
 ) -> None:
+    wait_for_new_day(120)
     service = dedicated_service().start()  # too young to delete expired rows by itself
     website = service.website()
     cutoff_ms = midnight_ms(7)

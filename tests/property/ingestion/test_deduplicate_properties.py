@@ -36,6 +36,7 @@ records = st.lists(
         ),
         idempotency_digest=st.sampled_from([b"", b"", b"k" * 32, b"l" * 32]),
         has_api_key=st.sampled_from([True, True, False, None]),
+        is_requeued=st.sampled_from([False, False, True]),
     ),
     max_size=4,
 )
@@ -75,6 +76,9 @@ def one_by_one(
         key = content.idempotency_digest
         if key and not is_new(key, now_ms, IDEMPOTENCY_KEY_TTL_MS):
             kept.append([])
+            continue
+        if content.is_requeued:
+            kept.append(list(range(len(content.items))))
             continue
         digests = keyed_digests(EventKind.EVENTS, content.items)
         if content.has_api_key is False:

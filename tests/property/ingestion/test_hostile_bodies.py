@@ -69,11 +69,11 @@ def test_body_on_the_event_loop_takes_milliseconds(seed: int) -> None:
     body, _, description = to_decode(seed, max_bytes=300_000)
     if body.decompress is not None:
         return  # small ones are plain by then, large ones go to the background
-    started_s = time.process_time()
+    started_s = time.thread_time()
     with suppress(InvalidBody, PayloadTooLarge):
         asyncio.run(BodyDecoder(NoBackground()).try_on_loop(body))
 
-    assert time.process_time() - started_s < ON_LOOP_CPU_S, description
+    assert time.thread_time() - started_s < ON_LOOP_CPU_S, description
 
 
 @pytest.mark.slow
@@ -81,11 +81,11 @@ def test_body_on_the_event_loop_takes_milliseconds(seed: int) -> None:
 @given(seed=st.integers(0, 2**32))
 def test_time_of_any_body_is_in_proportion_to_its_size(seed: int) -> None:
     body, plain_bytes, description = to_decode(seed, max_bytes=4 * MEBIBYTE)
-    started_s = time.process_time()
+    started_s = time.thread_time()
     decode(body)
 
     allowed_s = 0.5 + CPU_S_PER_MEBIBYTE * plain_bytes / MEBIBYTE
-    assert time.process_time() - started_s < allowed_s, description
+    assert time.thread_time() - started_s < allowed_s, description
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from headrace.model.log_records import EventKind
 from headrace.model.storage import TABLE_OF_KIND
 from headrace.model.tenancy import WebsiteId
 from headrace.wiring.commands.imports import import_files, open_files
-from testing.service import Service, bearer
+from testing.service import PATIENT_QUERIES, Service, bearer
 from tests.property.generators.query_cases import Body, arbitrary_bodies
 from tests.property.generators.query_data import Item, data_sets
 from tests.property.queries.test_query_oracle import are_alike, store
@@ -33,7 +33,10 @@ FORMATS = {
 @pytest.fixture(scope="module")
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Service]]:
     """Two services: one that gets events, and one that gets nothing but imports."""
-    pair = [Service(tmp_path_factory.mktemp("round trip") / "data", workers=1) for _ in range(2)]
+    pair = [
+        Service(tmp_path_factory.mktemp("round trip") / "data", settings=PATIENT_QUERIES)
+        for _ in range(2)
+    ]
     try:
         source, target = (one.start() for one in pair)
         yield source, target

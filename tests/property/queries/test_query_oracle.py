@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 
-from testing.service import Service, bearer, running_service
+from testing.service import PATIENT_QUERIES, Service, bearer, running_service
 from tests.e2e.query.queries import alike, send
 from tests.oracle import QueryRejected, Stored, evaluate_query
 from tests.oracle.rows import Row
@@ -28,7 +28,8 @@ ROWS = {"events": event_row, "performance": vital_row, "errors": error_row}
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service of its own for these data sets."""
-    with running_service(tmp_path_factory.mktemp("oracle") / "data") as own:
+    data = tmp_path_factory.mktemp("oracle") / "data"
+    with running_service(data, settings=PATIENT_QUERIES) as own:
         yield own
 
 

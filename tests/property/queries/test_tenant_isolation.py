@@ -16,7 +16,16 @@ from hypothesis import strategies as st
 
 from headrace.model.tenancy import WebsiteId
 from testing.examples import examples
-from testing.service import Json, Key, Row, Service, bearer, running_service, wait_until
+from testing.service import (
+    PATIENT_QUERIES,
+    Json,
+    Key,
+    Row,
+    Service,
+    bearer,
+    running_service,
+    wait_until,
+)
 from tests.oracle.columns import is_list
 from tests.oracle.standard import ALL_TYPES
 
@@ -66,7 +75,8 @@ WRITE = frozenset({"track:events"})
 @pytest.fixture(scope="module")
 def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A service of its own, with three organizations of two websites each."""
-    with running_service(tmp_path_factory.mktemp("tenants") / "data", workers=2) as service:
+    data = tmp_path_factory.mktemp("tenants") / "data"
+    with running_service(data, workers=2, settings=PATIENT_QUERIES) as service:
         yield populated(service)
 
 

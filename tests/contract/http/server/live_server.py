@@ -18,6 +18,9 @@ QUERY = (
     b"POST /v1/query/custom?website_id=%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
     b"Content-Length: 2\r\n\r\n{}" % (PRIVATE.encode(), READER_KEY.encode())
 )
+TIMEOUT_S = 100
+"""Of a scenario that hangs; one of thousands of requests takes some seconds on a busy machine."""
+
 SHORT_TIMEOUTS = Settings(body_timeout_s=0.1, shutdown_timeout_s=0.5, max_body_bytes=100)
 
 
@@ -56,7 +59,7 @@ async def running(harness: Harness) -> AsyncGenerator[Server]:
 
 def run(harness: Harness, scenario: Callable[[Server], Awaitable[None]]) -> None:
     async def main() -> None:
-        async with asyncio.timeout(20), running(harness) as server:
+        async with asyncio.timeout(TIMEOUT_S), running(harness) as server:
             await scenario(server)
 
     asyncio.run(main())
@@ -74,11 +77,13 @@ class SlowAcceptor:
     """Accepts a request once `allowed` is set."""
 
     def __init__(self) -> None:
+        self.in_progress = 0
         self.reached = asyncio.Event()
         self.allowed = asyncio.Event()
 
     async def accept(self, request: IngestRequest, reserve: Reserve) -> AcceptResult:
         del request, reserve
+        self.in_progress += 1
         self.reached.set()
         await self.allowed.wait()
         return AcceptResult(1)

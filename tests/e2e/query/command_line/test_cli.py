@@ -46,10 +46,10 @@ class Done(NamedTuple):
 RunQuery = Callable[..., Done]
 
 
-def run(*arguments: str, given: str = "", **variables: str) -> Done:
+def run(*arguments: str, command: str = "query", given: str = "", **variables: str) -> Done:
     unset = dict.fromkeys(("HEADRACE_WEBSITE_ID", "HEADRACE_API_KEY"), "")
     done = subprocess.run(
-        [HEADRACE, "query", *arguments],
+        [HEADRACE, command, *arguments],
         input=given.encode(),
         capture_output=True,
         env=clean_environment({**unset, **variables}),
@@ -288,22 +288,39 @@ def test_unreachable_service_is_named() -> None:
     )
 
 
+@pytest.mark.parametrize("host", ["headrace..example", ".", f"{'h' * 64}.example"])
+def test_host_that_no_name_can_have_is_no_address(host: str) -> None:
+    url = f"http://{host}:8080"
+    assert run("--table", "events", "--website", "web_a", "--url", url) == Done(
+        1, "", f"headrace: '{url}' is not an address such as http://127.0.0.1:8080\n"
+    )
+
+
 class ForeignServer(BaseHTTPRequestHandler):
     """A server that is not Headrace, or a proxy in front of it."""
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
         match self.path.split("/")[1]:
             case "moved":
                 self._answer(301, b"", Location="https://example.com/v1/query/custom")
             case "busy":
                 self._answer(429, b'{"error":"Rate limit exceeded"}', **{"Retry-After": "9"})
+            case "closed":
+                until = "Wed, 21 Oct 2026 07:28:00 GMT"
+                self._answer(503, b'{"error":"Service unavailable"}', **{"Retry-After": until})
+            case "vague":
+                self._answer(503, b'{"error":"Service unavailable"}', **{"Retry-After": "soon"})
             case "page":
                 self._answer(200, b"<html></html>")
             case "short":
                 self._answer(200, b"{}", **{"Content-Length": "100"})
+            case "cut":
+                self._answer(502, b"<html>", **{"Content-Length": "100"})
             case _:
                 self._answer(502, b"<html>Bad gateway</html>")
+
+    do_GET = do_PUT = do_DELETE = do_POST  # noqa: N815 - names of the library
 
     def _answer(self, status: int, content: bytes, **headers: str) -> None:
         self.send_response(status)
@@ -332,8 +349,11 @@ FOREIGN_RESPONSES = {
     "moved": "{url} answered 301 and points to https://example.com/v1/query/custom; it is not the "
     "address of a Headrace service",
     "busy": "Rate limit exceeded; it works again in 9 s",
+    "closed": "Service unavailable; it works again on Wed, 21 Oct 2026 07:28:00 GMT",
+    "vague": "Service unavailable",
     "page": "the response is not one of a Headrace service",
     "short": "cannot query {url}: IncompleteRead(2 bytes read, 98 more expected)",
+    "cut": "cannot query {url}: IncompleteRead(6 bytes read, 94 more expected)",
     "gateway": "{url} answered 502; it is not the address of a Headrace service",
 }
 
@@ -346,6 +366,26 @@ def test_unexpected_response_is_one_sentence(directory: str, sentence: str) -> N
         url = f"{address}/{directory}"
         done = run("--table", "events", "--website", "web_a", "--key", "hr_a", "--url", url)
     assert done == Done(1, "", f"headrace: {sentence.format(url=url)}\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("query", ("--table", "events", "--save", "daily")),
+        ("saved", ("list",)),
+        ("saved", ("list", "--json")),
+        ("saved", ("show", "daily")),
+        ("saved", ("delete", "daily")),
+        ("saved", ("run", "daily")),
+    ],
+)
+def test_html_page_is_no_saved_query_but_one_sentence(
+    command: str, arguments: tuple[str, ...]
+) -> None:
+    with foreign_server() as address:
+        target = ("--website", "web_a", "--key", "hr_a", "--url", f"{address}/page")
+        done = run(*arguments, *target, command=command)
+    assert done == Done(1, "", "headrace: the response is not one of a Headrace service\n")
 
 
 def compiled(website: str) -> CompiledQuery:

@@ -8,6 +8,7 @@ import pytest
 import requests
 
 from testing.service import Key, Service, bearer, wait_until
+from tests.e2e.ingestion.test_credentials import PROPAGATION_S
 from tests.e2e.query.queries import body
 
 CUSTOM = "/v1/query/custom"
@@ -140,7 +141,7 @@ def test_revoked_key_is_soon_401(service: Service, private: str) -> None:
     wait_until(
         lambda: output(run_query(service, private, key=key)) == INVALID_KEY,
         "the key is refused",
-        timeout_s=5,
+        timeout_s=PROPAGATION_S,
     )
 
 
@@ -150,7 +151,7 @@ def test_deleted_website_is_soon_404(service: Service, website: str) -> None:
     wait_until(
         lambda: output(run_query(service, website, key=service.master)) == NOT_FOUND,
         "the website is not found",
-        timeout_s=5,
+        timeout_s=PROPAGATION_S,
     )
 
 
@@ -224,7 +225,7 @@ def orphans(service: Service) -> dict[str, str]:
     wait_until(
         lambda: output(run_query(service, websites["public"])) == MISSING_ORGANIZATION,
         "the deletion is known",
-        timeout_s=10,
+        timeout_s=PROPAGATION_S,
     )
     return websites
 
