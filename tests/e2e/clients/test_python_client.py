@@ -208,7 +208,7 @@ def test_fake_server_answers_as_the_service_does(
     headers = bearer(service.key("track:events", "read:data", home=website))
     real = service.post(path, body, headers=headers)
     with FakeHeadrace() as fake, service.session() as session:
-        faked = session.post(fake.url + path, json=body, headers=headers, timeout=10)
+        faked = session.post(fake.url + path, json=body, headers=headers, timeout=60)
 
     replies = [{**one.json(), "requestId": ""} for one in (faked, real)]
     assert (faked.status_code, replies[0]) == (real.status_code, replies[1])

@@ -95,7 +95,7 @@ async def test_program_that_cancels_all_tasks_can_report_after_that(
         await client.track("before")
         with locked(tmp_path / "outbox"):
             cancelled = asyncio.create_task(client.track("cancelled"))
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(1)  # until its thread waits for the lock
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
         async with asyncio.timeout(TIMEOUT_S):
@@ -118,7 +118,7 @@ def test_client_is_usable_after_its_loop_was_closed_during_a_call(
     loop.set_exception_handler(ignore_complaint)  # of the task that is left
     with locked(tmp_path / "outbox"):
         cut_off = loop.create_task(client.track("cut off"))
-        loop.run_until_complete(asyncio.sleep(0.1))
+        loop.run_until_complete(asyncio.sleep(1))  # as above
     loop.close()
 
     async def report() -> None:

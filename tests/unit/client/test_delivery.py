@@ -436,6 +436,18 @@ def test_outbox_of_a_newer_client_is_not_touched(outbox: Path) -> None:
         unreachable(outbox)
 
 
+def test_database_of_another_program_is_not_touched(outbox: Path) -> None:
+    with sqlite3.connect(outbox) as connection:
+        connection.execute("CREATE TABLE orders (id INTEGER)")
+    connection.close()
+    before = outbox.read_bytes()
+
+    with pytest.raises(OutboxUnavailable, match=r"it is a database of another program$"):
+        unreachable(outbox)
+
+    assert outbox.read_bytes() == before
+
+
 def test_items_of_an_outbox_that_was_deleted_are_in_a_new_file(
     server: FakeHeadrace, outbox: Path
 ) -> None:
@@ -600,11 +612,33 @@ def test_closed_client_accepts_nothing(server: FakeHeadrace) -> None:
         client.track("a")
 
 
+def test_callback_may_close_the_client(
+    server: FakeHeadrace, outbox: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    closings: list[bool] = []
+
+    def close(_: RefusedItem) -> None:
+        closings.append(client.close())
+
+    server.reply_once(403, SCOPE_MISMATCH)
+    client: Headrace = connected(server, outbox, on_refused=close)
+    client.track_many([{"name": "a", "website_id": "web_0"}, {"name": "b"}])
+    while not closings:
+        time.sleep(0.01)
+
+    with connected(server, outbox) as following:
+        assert following.flush()
+    assert closings == [False]
+    assert "on_refused failed" not in caplog.text
+    assert server.event_names() == ["b"]
+
+
+@pytest.mark.parametrize("error", [ValueError("in the callback"), SystemExit(1)], ids=repr)
 def test_callback_that_fails_ends_nothing(
-    server: FakeHeadrace, caplog: pytest.LogCaptureFixture
+    server: FakeHeadrace, caplog: pytest.LogCaptureFixture, error: BaseException
 ) -> None:
     def fail(_: RefusedItem) -> None:
-        raise ValueError("in the callback")
+        raise error
 
     caplog.set_level(logging.ERROR)
     server.reply_once(403, SCOPE_MISMATCH)

@@ -101,6 +101,30 @@ def test_exception_gives_type_stack_and_line(client: Headrace, server: FakeHeadr
     assert item["stack"].endswith("headrace_client.errors.InvalidItem: broken\n")
 
 
+def test_error_with_an_empty_text_is_reported_without_a_message(
+    client: Headrace, server: FakeHeadrace
+) -> None:
+    client.errors("")
+    client.errors(ValueError())
+    assert client.flush()
+
+    assert [item["message"] for item in server.items("/errors")] == ["", "ValueError"]
+
+
+def test_message_and_stack_are_cut_to_what_the_service_keeps(
+    client: Headrace, server: FakeHeadrace
+) -> None:
+    client.errors(ValueError("x" * 100_000))
+    client.errors("y" * 100_000, stack="z" * 100_000)
+    assert client.flush()
+
+    sent = [(item["message"], item["stack"]) for item in server.items("/errors")]
+    assert sent == [
+        ("x" * 4096, ("ValueError: " + "x" * 100_000)[:65_536]),
+        ("y" * 4096, "z" * 65_536),
+    ]
+
+
 class Textless(Exception):
     def __str__(self) -> str:
         raise RuntimeError("no text")

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
+import httpx
 import pytest
 
-from headrace_client import Headrace, QueryRefused, Result
+from headrace_client import Headrace, QueryRefused, QueryUnavailable, Result
 from headrace_client.queries import ArrowRequest
 from headrace_client.query_bodies import QueryRequest
 from headrace_client.testing import FakeHeadrace
@@ -80,6 +81,38 @@ def test_fake_server_refuses_queries_as_the_service_does(
         client.query_client.run(request)
 
     assert refusal.value.status == status
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 503])
+def test_query_that_may_succeed_later_is_unavailable(
+    client: Headrace, server: FakeHeadrace, status: int
+) -> None:
+    server.reply_once(status, {"success": False, "error": "Not now", "code": "NOT_NOW"})
+
+    with pytest.raises(QueryUnavailable, match=r"^Not now$") as failure:
+        client.query({})
+
+    assert (failure.value.status, failure.value.code) == (status, "NOT_NOW")
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("no route"), httpx.InvalidURL("no host")], ids=["OSError", "InvalidURL"]
+)
+def test_query_whose_request_cannot_be_made_is_unavailable(error: Exception) -> None:
+    def fail(_: httpx.Request) -> httpx.Response:
+        raise error
+
+    with (
+        Headrace(
+            "http://headrace.example",
+            "key",
+            outbox=None,
+            website_id="web_1",
+            make_http_client=lambda: httpx.Client(transport=httpx.MockTransport(fail)),
+        ) as client,
+        pytest.raises(QueryUnavailable, match=f"^no response: {error}$"),
+    ):
+        client.query({})
 
 
 @pytest.mark.skipif(find_spec("pyarrow") is None, reason="needs pyarrow")

@@ -128,6 +128,8 @@ def test_items_wait_where_a_proxy_variable_is_wrong(
         ("Fri, 01 May 2026 12:00:30 -0000", 30),
         ("Fri, 01 May 2026 11:00:00 GMT", 0),
         ("Sat, 02 May 2026 12:00:00 GMT", 600),
+        ("Sat, 02 May 10000 12:00:00 GMT", None),
+        ("Sat, 02 May 20260000000000000000 12:00:00 GMT", None),
     ],
 )
 def test_retry_after_is_a_number_or_a_date(value: str | None, seconds: float | None) -> None:

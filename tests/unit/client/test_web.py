@@ -123,6 +123,21 @@ async def test_requests_are_reported_with_method_and_status(server: FakeHeadrace
     ]
 
 
+async def test_ids_of_a_visitor_that_the_service_refuses_are_left_out(
+    server: FakeHeadrace,
+) -> None:
+    longest = {"anonymous_id": "x" * 256, "profile_id": "x" * 128}
+    longer = {name: f"{value}x" for name, value in longest.items()}
+    await call_asgi(server, RequestOptions(visitor=lambda _: longest), "POST /orders")
+    await call_asgi(server, RequestOptions(visitor=lambda _: longer), "POST /orders")
+
+    purchase = {"name": "purchase", "properties": {"value": 120}, "path": "/orders", **VISITOR}
+    assert sent(server) == [
+        {**purchase, "anonymousId": "x" * 256, "profileId": "x" * 128},
+        purchase,
+    ]
+
+
 def fail(_: Request) -> Any:
     raise KeyError("in an option")
 

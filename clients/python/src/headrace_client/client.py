@@ -152,8 +152,9 @@ class Headrace(QueryMethods):
         """Send what is in the outbox now, and wait for it. Return whether nothing of it waits.
 
         Sending again after a failure goes on in the background. What was refused does not wait.
+        Within `on_refused` nothing can be sent meanwhile, so that it does not wait.
         """
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + (0.0 if self._sender.is_this_thread else timeout_s)
         newest = self._outbox.newest_id()
         with self._sender.hurry():
             while self._outbox.has_any_until(newest):

@@ -121,6 +121,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MILLISECOND = timedelta(milliseconds=1)
 _MAX_TYPE = 128
 _MAX_TEXT = 2048  # the service refuses longer ones
+_KEPT = {"message": 4096, "stack": 65_536}
+"""How many characters the service keeps of texts. More may make a request too large."""
 
 
 class ItemMaker:
@@ -159,8 +161,8 @@ class ItemMaker:
         if isinstance(error, BaseException):
             given = {name: value for name, value in fields.items() if value is not None}
             fields = {**exception_fields(error), **given}
-        content: dict[str, object] = {"path": "", "message": _message(error)}
-        return self._item(Endpoint.ERRORS, content, {k: _valid(v) for k, v in fields.items()})
+        content: dict[str, object] = {"path": "", "message": _kept("message", _message(error))}
+        return self._item(Endpoint.ERRORS, content, {k: _kept(k, v) for k, v in fields.items()})
 
     def identification(
         self, profile_id: str, traits: Mapping[str, object] | None, fields: Mapping[str, object]
@@ -207,18 +209,21 @@ def exception_fields(error: BaseException) -> ErrorFields:
     return fields
 
 
-def _message(error: BaseException | str) -> object:
+def _message(error: BaseException | str) -> str:
+    if isinstance(error, str):
+        return error
     try:
-        return _valid(str(error) or type(error).__name__)
+        return str(error) or type(error).__name__
     except Exception:  # noqa: BLE001 - an exception whose text fails is reported all the same
         return type(error).__name__
 
 
-def _valid(value: object) -> object:
-    """Escape NUL and surrogates, as in names of files: the service refuses both."""
+def _kept(field: str, value: object) -> object:
+    """Cut a text, and escape NUL and surrogates, as in names of files: the service refuses both."""
     if not isinstance(value, str):
         return value
-    return value.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
+    text = value.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
+    return text[: _KEPT.get(field)]
 
 
 def _timestamp(value: object) -> object:

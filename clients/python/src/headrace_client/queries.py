@@ -26,8 +26,7 @@ PolarsFrame = Any
 
 JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
-_FINAL_STATUSES = range(400, 500)
-_TOO_MANY = 429
+_FINAL_STATUSES = frozenset(range(400, 500)) - {408, 429}  # of a body that stalled, of the rate
 
 
 class QueryClient(ForkAware):
@@ -70,7 +69,7 @@ class QueryClient(ForkAware):
                     params={"website_id": request.website},
                     headers=query_headers(self._authorization, accept),
                 )
-        except (httpx.HTTPError, SessionUnavailable) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, SessionUnavailable) as error:
             raise QueryUnavailable(f"no response: {error}") from error
         return read_response(response)
 
@@ -163,7 +162,7 @@ def read_response(response: Response) -> bytes:
         return response.body
     status = response.head.status_code
     message, code = _reason(response)
-    if status in _FINAL_STATUSES and status != _TOO_MANY:
+    if status in _FINAL_STATUSES:
         raise QueryRefused(message, status=status, code=code)
     pause_s = retry_after_s(response.head.headers.get("Retry-After"))
     raise QueryUnavailable(message, status=status, code=code, retry_after_s=pause_s)

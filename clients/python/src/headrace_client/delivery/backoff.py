@@ -42,7 +42,7 @@ def retry_after_s(value: str | None, *, now: datetime | None = None) -> float | 
         return min(float(text), _LONGEST_RETRY_AFTER_S)
     try:
         date = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter for a year of twenty digits
         return None
     if date.tzinfo is None:
         date = date.replace(tzinfo=timezone.utc)

@@ -203,6 +203,8 @@ class Database:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
+        if _is_foreign(connection):
+            raise OutboxUnavailable(f"cannot open {self.path}: it is a database of another program")
         connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         _switch_to_wal(connection)
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
@@ -258,6 +260,12 @@ def _ensure_writable(path: Path) -> int:
     if not os.access(path, os.R_OK | os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return path.stat().st_ino
+
+
+def _is_foreign(connection: sqlite3.Connection) -> bool:
+    """Return whether there are tables without a format, which outboxes have from the beginning."""
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return tables > 0 and _format(connection) == 0
 
 
 def _format(connection: sqlite3.Connection) -> int:

@@ -76,6 +76,11 @@ class Sender(ForkAware):
         return self._thread is not None
 
     @property
+    def is_this_thread(self) -> bool:
+        """Whether the caller is the sending thread, as in `on_refused`: it must not wait for it."""
+        return threading.current_thread() is self._thread
+
+    @property
     def failures(self) -> int:
         """The number of failed requests since the last one that did not fail."""
         return self._backoff.failures
@@ -104,7 +109,7 @@ class Sender(ForkAware):
         self._stopping.set()
         self._hurry.set()
         self._arrived.set()
-        if self._thread is not None:
+        if self._thread is not None and not self.is_this_thread:
             self._thread.join(min(timeout_s, threading.TIMEOUT_MAX))
 
     def _start(self) -> None:
@@ -196,7 +201,7 @@ class Sender(ForkAware):
     def _report(on_refused: Callable[[RefusedItem], object], one: RefusedItem) -> None:
         try:
             on_refused(one)
-        except Exception:
+        except BaseException:  # also that of sys.exit, which would end the thread without a word
             _logger.exception("on_refused failed")
 
     def _pause(self, reason: str, retry_after_s: float | None) -> None:

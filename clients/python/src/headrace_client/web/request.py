@@ -13,6 +13,7 @@ _logger = logging.getLogger("headrace_client")
 
 _MAX_TEXT = 2048  # the service refuses longer ones
 _MAX_ID = 256
+_MAX_PROFILE_ID = 128
 _PAGE_TYPE = "text/html"
 SERVER_ERROR = 500
 """What a server answers where an exception leaves the application before the response begins."""
@@ -101,7 +102,7 @@ class RequestReporter:
             return {}
         try:
             ids = self.options.visitor(request)
-            return {name: value for name, value in ids.items() if value and len(value) <= _MAX_ID}
+            return {name: one for name, one in ids.items() if one and len(one) <= _max_id(name)}
         except Exception:  # a page is not to fail for what is reported of it
             _logger.exception("a request is reported without its visitor: visitor failed")
             return {}
@@ -129,6 +130,10 @@ class RequestReporter:
 
     def _is_trusted(self, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
         return any(address in network for network in self._trusted)
+
+
+def _max_id(field: str) -> int:
+    return _MAX_PROFILE_ID if field == "profile_id" else _MAX_ID
 
 
 def _unquote(value: str) -> str:
