@@ -2,14 +2,14 @@
 
 import { join } from "node:path";
 import { HeadraceError } from "./failures.js";
-import { eventOf, given, makeItem, reportOf } from "./items.js";
+import { eventOf, eventOfMany, identificationOf, makeItem, reportOf, vitalOf } from "./items.js";
 import { HEARTBEAT_MS } from "./outbox/owner.js";
-import { numberOption, textOption, websiteOption } from "./options.js";
+import { booleanOption, checkOptions, functionOption, numberOption, textOption, websiteOption } from "./options.js";
 import { Outbox } from "./outbox/outbox.js";
 import { send as sendQuery } from "./query.js";
 import { Refusals } from "./sending/refusals.js";
 import { Sender } from "./sending/sender.js";
-import { post } from "./sending/transport.js";
+import { MAX_ITEMS_REPLY_BYTES, post } from "./sending/transport.js";
 
 /** @typedef {import("./items.js").Event} Event */
 /** @typedef {import("./items.js").EventFields} EventFields */
@@ -74,10 +74,12 @@ export class Headrace {
 
   /**
    * Open the outbox and begin to send what is in it. Throws `HeadraceError` where no address is
-   * given, or neither a key nor a website, or an option of the wrong type, and `OutboxUnavailable`.
+   * given, or neither a key nor a website, or an option of the wrong type or an unknown one, and
+   * `OutboxUnavailable`.
    * @param {Options} [options]
    */
   constructor(options = {}) {
+    checkOptions(options);
     const env = process.env;
     this.#service = {
       url: textOption("url", options.url ?? env["HEADRACE_URL"] ?? "").trim().replace(/\/+$/, ""),
@@ -87,8 +89,8 @@ export class Headrace {
     this.#website = websiteOption(options.website ?? env["HEADRACE_WEBSITE_ID"] ?? "");
     this.#exitTimeoutMs = numberOption("exitTimeoutMs", options.exitTimeoutMs ?? 2000);
     const lingerMs = numberOption("lingerMs", options.lingerMs ?? 250);
-    this.#onRefused = options.onRefused;
-    const outboxes = textOption("directory", options.directory ?? env["HEADRACE_OUTBOX"] ?? ".headrace-outbox");
+    this.#onRefused = functionOption("onRefused", options.onRefused ?? undefined);
+    const outboxes = textOption("directory", options.directory ?? env["HEADRACE_OUTBOX"] ?? "") || ".headrace-outbox";
     const directory = join(outboxes, folderOf(this.#service.url));
     if (!this.#service.key && !this.#website) throw new HeadraceError(NO_CREDENTIALS);
     if (!KEY.test(this.#service.key)) throw new HeadraceError("the key has blanks or other characters that no key has");
@@ -96,7 +98,7 @@ export class Headrace {
       directory,
       maxBytes: numberOption("maxOutboxBytes", options.maxOutboxBytes ?? MAX_OUTBOX_BYTES),
       segmentBytes: SEGMENT_BYTES,
-      sync: options.sync ?? false,
+      sync: booleanOption("sync", options.sync ?? false),
     });
     this.#sender = new Sender(
       {
@@ -131,7 +133,8 @@ export class Headrace {
    * @param {Event[]} events
    */
   trackMany(events) {
-    const made = events.map(({ name, properties = {}, ...fields }) => makeItem("track", eventOf(name, properties, fields), this.#website));
+    if (!Array.isArray(events)) throw new TypeError("events must be an array");
+    const made = events.map((event) => makeItem("track", eventOfMany(event), this.#website));
     this.#append(made.map(({ item }) => item));
     return made.map(({ id }) => id);
   }
@@ -141,7 +144,7 @@ export class Headrace {
    * @param {Vital} vital
    */
   vitals(vital) {
-    return this.#add("vitals", { path: "", ...given(vital) });
+    return this.#add("vitals", vitalOf(vital));
   }
 
   /**
@@ -160,7 +163,7 @@ export class Headrace {
    * @param {Fields} [fields]
    */
   identify(profileId, traits, fields = {}) {
-    return this.#add("identify", { ...fields, profileId, traits });
+    return this.#add("identify", identificationOf(profileId, traits, fields));
   }
 
   /**
@@ -229,7 +232,7 @@ export class Headrace {
    */
   async #post(path, json) {
     this.#abort = new AbortController();
-    const reply = await post(this.#service, path, json, this.#abort);
+    const reply = await post(this.#service, path, json, this.#abort, MAX_ITEMS_REPLY_BYTES);
     if (reply.body?.["status"] === "success") this.#lastError = "";
     if (reply.status === 401) this.#warn(reply.status, "", "the key is refused; events wait in the outbox");
     return reply;

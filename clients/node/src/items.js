@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { types } from "node:util";
+import { unknownName } from "./names.js";
 import { WEBSITE } from "./options.js";
 
 /** @typedef {import("./outbox/record.js").Item} Item */
@@ -32,6 +33,12 @@ import { WEBSITE } from "./options.js";
  *   filename?: string | undefined, lineno?: number | undefined, colno?: number | undefined}} ErrorReport
  */
 /** @typedef {Fields & {profileId: string, traits?: object | undefined}} Identification */
+
+const COMMON_FIELDS = ["timestamp", "eventId", "websiteId", "anonymousId", "sessionId", "path", "url", "ip", "userAgent"];
+const EVENT_FIELDS = [...COMMON_FIELDS, "profileId", "namespace", "source"];
+const VITAL_FIELDS = [...COMMON_FIELDS, "metricName", "metricValue"];
+/** Names that have little in common with the field for which programs use them. */
+const OTHER_NAMES = { ipaddress: "ip", userid: "profileId", visitorid: "anonymousId" };
 
 /** The most characters that the service takes, or keeps, of the texts of a report. */
 const TEXTS = { message: 4096, stack: 65_536, errorType: 128, filename: 2048, path: 2048, url: 2048 };
@@ -76,6 +83,48 @@ function readTimestamp(timestamp, now) {
 }
 
 /**
+ * Throw `TypeError` for a field that does not exist: the service would ignore it.
+ * @param {object} fields
+ * @param {readonly string[]} names
+ */
+function checkFields(fields, names) {
+  const unknown = Object.entries(fields ?? {}).find(([name, value]) => value !== undefined && !names.includes(name));
+  if (unknown) throw new TypeError(unknownName("field", unknown[0], names, OTHER_NAMES));
+}
+
+/**
+ * Return the fields of an event of several. Throws `TypeError`.
+ * @param {Event} event
+ */
+export function eventOfMany(event) {
+  if (typeof event !== "object" || event === null) throw new TypeError("an event must be an object with a name");
+  const { name, properties = {}, ...fields } = event;
+  return eventOf(name, properties, fields);
+}
+
+/**
+ * Return the fields of a web vital. Throws `TypeError`.
+ * @param {Vital} vital
+ */
+export function vitalOf(vital) {
+  if (typeof vital !== "object" || vital === null) throw new TypeError("a web vital must be an object");
+  checkFields(vital, VITAL_FIELDS);
+  return { path: "", ...given(vital) };
+}
+
+/**
+ * Return the fields of an identification. Throws `TypeError`.
+ * @param {string} profileId
+ * @param {object | undefined} traits
+ * @param {Fields} fields
+ */
+export function identificationOf(profileId, traits, fields) {
+  if (typeof profileId !== "string" || !profileId) throw new TypeError("the profile id must be a string that is not empty");
+  checkFields(fields, COMMON_FIELDS);
+  return { ...fields, profileId, traits };
+}
+
+/**
  * Return the fields of an event. Throws `TypeError`.
  * @param {string} name
  * @param {object} properties
@@ -84,6 +133,7 @@ function readTimestamp(timestamp, now) {
 export function eventOf(name, properties, fields) {
   if (typeof name !== "string" || !name) throw new TypeError("the name of an event must be a string that is not empty");
   if (typeof properties !== "object" || Array.isArray(properties)) throw new TypeError("properties must be an object");
+  checkFields(fields, EVENT_FIELDS);
   return { ...fields, name, properties };
 }
 
@@ -104,10 +154,10 @@ export function reportOf(error, fields) {
 }
 
 /**
- * Return the fields that are not undefined: these must not replace a default.
- * @param {object} fields
+ * Return the fields that are neither undefined nor null: these must not replace a default.
+ * @param {object | null} fields
  */
-export const given = (fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+const given = (fields) => Object.fromEntries(Object.entries(fields ?? {}).filter(([, value]) => value != null));
 
 /** @param {unknown} error */
 function describe(error) {

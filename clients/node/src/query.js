@@ -12,7 +12,7 @@ import { post, reasonOfFailure } from "./sending/transport.js";
  */
 export async function send(service, websiteId, body) {
   const path = `/v1/query/custom?website_id=${encodeURIComponent(websiteId)}`;
-  const reply = await post(service, path, JSON.stringify(body));
+  const reply = await post(service, path, JSON.stringify(body) ?? "null");
   const rows = reply.body?.["data"];
   if (reply.status === 200 && Array.isArray(rows)) return rows;
   const message = reply.body?.["error"] ?? (reply.status ? `status ${reply.status}` : `no answer: ${reasonOfFailure(reply.error)}`);

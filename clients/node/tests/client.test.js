@@ -14,6 +14,11 @@ import { refusal, withService } from "./service.js";
 /** @param {Received[]} received */
 const names = (received) => received.flatMap(({ items }) => items.map(({ name }) => name));
 
+/** Wait for a condition, however slow the machine is. @param {() => unknown} condition */
+async function until(condition) {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
 test("every kind of item is sent to its endpoint, with its id and time", () =>
   withService(async ({ client, received }) => {
     const headrace = client();
@@ -52,6 +57,16 @@ test("many items are sent in few requests, compressed", () =>
     assert.deepEqual(received.flatMap(({ items }) => items.map(({ eventId }) => eventId)), ids);
     assert.ok(received.length <= 4, String(received.length));
     assert.equal(received[0]?.headers["content-encoding"], "gzip");
+  }));
+
+test("an answer of megabytes is not read to its end, and the items are sent again", () =>
+  withService(async (world) => {
+    const padding = "x".repeat(8 * 1024 * 1024);
+    world.answers = () => (world.received.length > 1 ? undefined : { status: 200, body: { padding, status: "success" } });
+    const headrace = world.client();
+    headrace.track("kept");
+    assert.equal(await headrace.flush(), true);
+    assert.deepEqual(names(world.received), ["kept", "kept"]);
   }));
 
 for (const [failure, answer] of /** @type {[string, import("./service.js").Answer][]} */ ([
@@ -143,6 +158,7 @@ test("the service is not called before its Retry-After, not even by flush", () =
     world.answers = () => ({ ...refusal(503, "UNAVAILABLE"), headers: { "Retry-After": "60" } });
     const headrace = world.client();
     headrace.track("signup");
+    await until(() => headrace.stats().lastError);
     assert.equal(await headrace.flush(300), false);
     assert.equal(await headrace.flush(300), false);
     assert.equal(world.received.length, 1);
@@ -158,6 +174,7 @@ for (const [what, answer, lastError] of /** @type {const} */ ([
       world.answers = () => answer;
       const headrace = world.client();
       headrace.track("signup");
+      await until(() => headrace.stats().lastError);
       assert.equal(await headrace.flush(100), false);
       assert.deepEqual([headrace.stats().pending, headrace.stats().lastError], [1, lastError]);
     }));
@@ -187,22 +204,35 @@ test("a flush without end waits without a warning", () =>
     }
   }));
 
+test("a flush ends with the client", () =>
+  withService(async (world) => {
+    world.answers = () => refusal(503, "UNAVAILABLE");
+    const headrace = world.client();
+    headrace.track("signup");
+    const flushed = headrace.flush(Infinity);
+    assert.equal(await headrace.close(20), false);
+    const late = new Promise((resolve) => setTimeout(resolve, 2000, "still waiting"));
+    assert.equal(await Promise.race([flushed, late]), false);
+  }));
+
 test("a clock that is set back lengthens neither a flush nor a pause", (context) =>
   withService(async (world) => {
     world.answers = () => (world.received.length === 1 ? { ...refusal(503, "UNAVAILABLE"), headers: { "Retry-After": "1" } } : undefined);
     const headrace = world.client();
     headrace.track("signup");
+    await until(() => headrace.stats().lastError);
     assert.equal(await headrace.flush(50), false);
     const hourAgoMs = Date.now() - 3_600_000;
     context.mock.method(Date, "now", () => hourAgoMs);
-    assert.equal(await headrace.flush(5000), true);
+    assert.equal(await headrace.flush(60_000), true);
   }));
 
 test("what a client leaves behind is sent by the next one, and nothing is sent twice", () =>
   withService(async (world) => {
-    world.answers = () => refusal(503, "UNAVAILABLE");
+    world.answers = () => ({ ...refusal(503, "UNAVAILABLE"), headers: { "Retry-After": "60" } }); // no request is under way when it is closed
     const first = world.client();
     const ids = [first.track("one"), first.track("two")];
+    await until(() => first.stats().lastError);
     assert.equal(await first.close(100), false);
     assert.throws(() => first.track("three"), HeadraceError);
     world.answers = () => undefined;
@@ -217,9 +247,10 @@ test("what a client leaves behind is sent by the next one, and nothing is sent t
 
 test("an item that is older than the memory of the service for ids is refused instead of sent", () =>
   withService(async (world) => {
-    world.answers = () => refusal(503, "UNAVAILABLE");
+    world.answers = () => ({ ...refusal(503, "UNAVAILABLE"), headers: { "Retry-After": "60" } });
     const first = world.client();
     first.track("late");
+    await until(() => world.received.length);
     await first.close(50);
     world.received.length = 0;
     world.answers = () => undefined;
@@ -227,7 +258,7 @@ test("an item that is older than the memory of the service for ids is refused in
     Date.now = () => now() + 7 * 86_400_000;
     try {
       const second = world.client();
-      while (second.stats().pending) await new Promise((resolve) => setTimeout(resolve, 5));
+      await until(() => !second.stats().pending);
       assert.deepEqual([second.stats().refused, world.received.length], [1, 0]);
     } finally {
       Date.now = now;
@@ -287,6 +318,50 @@ test("arguments that no item can be made of throw, and the outbox stays empty", 
     assert.equal(headrace.stats().pending, 0);
   }));
 
+test("an unknown field is refused, and the nearest one is named", () =>
+  withService(async ({ client }) => {
+    const headrace = client();
+    const unknown = /** @type {any} */ ({ anonymous_id: "anon_1" });
+    const message = 'unknown field "anonymous_id": did you mean "anonymousId"?';
+    for (const call of [
+      () => headrace.track("signup", {}, unknown),
+      () => headrace.trackMany([{ name: "signup", ...unknown }]),
+      () => headrace.vitals({ metricName: "LCP", metricValue: 1, ...unknown }),
+      () => headrace.identify("account-1", {}, unknown),
+    ]) {
+      assert.throws(call, { name: "TypeError", message });
+    }
+    for (const [field, hint] of /** @type {const} */ ([
+      ["userId", 'did you mean "profileId"?'],
+      ["ipAddress", 'did you mean "ip"?'],
+      ["user_agent", 'did you mean "userAgent"?'],
+      ["timestmap", 'did you mean "timestamp"?'],
+      ["description", "the fields are timestamp, eventId, websiteId, anonymousId, sessionId, path, url, ip, userAgent, profileId, namespace, source"],
+    ])) {
+      const fields = /** @type {any} */ ({ [field]: "x" });
+      assert.throws(() => headrace.track("signup", {}, fields), { name: "TypeError", message: `unknown field "${field}": ${hint}` });
+    }
+    headrace.track("signup", {}, /** @type {any} */ ({ plan: undefined }));
+    assert.equal(headrace.stats().pending, 1);
+  }));
+
+test("what is missing in a call is named", () =>
+  withService(async ({ client }) => {
+    const headrace = /** @type {any} */ (client());
+    for (const [call, message] of /** @type {[() => void, string][]} */ ([
+      [() => headrace.trackMany({ name: "one" }), "events must be an array"],
+      [() => headrace.trackMany([null]), "an event must be an object with a name"],
+      [() => headrace.trackMany(["one"]), "an event must be an object with a name"],
+      [() => headrace.vitals(), "a web vital must be an object"],
+      [() => headrace.identify(undefined, { plan: "pro" }), "the profile id must be a string that is not empty"],
+      [() => headrace.identify(17), "the profile id must be a string that is not empty"],
+      [() => headrace.identify(""), "the profile id must be a string that is not empty"],
+    ])) {
+      assert.throws(call, { name: "TypeError", message });
+    }
+    assert.equal(headrace.stats().pending, 0);
+  }));
+
 test("whatever was thrown becomes an error report, with the stacks of its causes", () =>
   withService(async ({ client, received }) => {
     const headrace = client();
@@ -323,13 +398,23 @@ test("the report of an error that stands for several has them all", () =>
     );
   }));
 
-test("a field that is undefined does not replace a default", () =>
+test("a field that is undefined or null does not replace a default", () =>
   withService(async ({ client, received }) => {
-    const headrace = client();
-    headrace.errors(new Error("broken"), { path: undefined, stack: undefined });
-    headrace.vitals({ metricName: "LCP", metricValue: 1, path: undefined });
+    const headrace = /** @type {any} */ (client());
+    headrace.errors(new Error("broken"), { path: undefined, stack: null });
+    headrace.vitals({ metricName: "LCP", metricValue: 1, path: null });
     await headrace.flush();
     assert.deepEqual(received.flatMap(({ items }) => items.map(({ path, stack }) => [path, typeof stack])), [["", "string"], ["", "undefined"]]);
+  }));
+
+test("fields that are null are none", () =>
+  withService(async ({ client, received }) => {
+    const headrace = /** @type {any} */ (client());
+    headrace.track("one", null, null);
+    headrace.errors("broken", null);
+    headrace.identify("account-1", null, null);
+    assert.equal(await headrace.flush(), true);
+    assert.deepEqual(received.map(({ path }) => path.split("?")[0]), ["/track", "/errors", "/identify"]);
   }));
 
 test("an error of another realm, and one whose fields are no texts, is reported", () =>
@@ -388,6 +473,17 @@ test("a query returns its rows, and its refusal is an error with code and pause"
     });
   }));
 
+test("a query without a body is refused by the service", () =>
+  withService(async (world) => {
+    world.answers = () => ({ status: 400, body: { success: false, error: "Invalid request body: it must be an object, not null", code: "INVALID_BODY" } });
+    await assert.rejects(world.client().query(/** @type {any} */ (undefined)), {
+      name: "QueryFailed",
+      status: 400,
+      message: "Invalid request body: it must be an object, not null",
+    });
+    assert.deepEqual(world.received.map(({ items }) => items), [[null]]);
+  }));
+
 test("a query that nothing answers says why", () =>
   withService(async (world) => {
     world.answers = () => "reset";
@@ -420,8 +516,61 @@ test("an option of the wrong type is named when the client is made", () => {
     ["exitTimeoutMs", "2000", "exitTimeoutMs must be a number, 0 or more"],
     ["lingerMs", -1, "lingerMs must be a number, 0 or more"],
     ["maxOutboxBytes", NaN, "maxOutboxBytes must be a number, 0 or more"],
+    ["sync", "false", "sync must be true or false"],
+    ["onRefused", "log", "onRefused must be a function"],
   ])) {
     assert.throws(() => new Headrace(/** @type {any} */ ({ ...given, [option]: value })), { name: "HeadraceError", message });
+  }
+});
+
+test("an empty HEADRACE_OUTBOX is none", () =>
+  withService(async ({ client, directory }) => {
+    const { HEADRACE_OUTBOX } = process.env;
+    const folder = process.cwd();
+    process.chdir(directory);
+    process.env["HEADRACE_OUTBOX"] = "";
+    try {
+      client({ directory: undefined });
+      assert.deepEqual(readdirSync(directory), [".headrace-outbox"]);
+    } finally {
+      process.chdir(folder);
+      if (HEADRACE_OUTBOX === undefined) delete process.env["HEADRACE_OUTBOX"];
+      else process.env["HEADRACE_OUTBOX"] = HEADRACE_OUTBOX;
+    }
+  }));
+
+test("an unknown option is refused, and the nearest one is named", () => {
+  const given = { url: "http://127.0.0.1:1", key: "hr_x" };
+  for (const [option, meant] of /** @type {const} */ ([
+    ["apiKey", "key"],
+    ["api_key", "key"],
+    ["apiUrl", "url"],
+    ["baseURL", "url"],
+    ["endpoint", "url"],
+    ["websiteId", "website"],
+    ["clientId", "website"],
+    ["timeout", "timeoutMs"],
+    ["linger", "lingerMs"],
+    ["direcotry", "directory"],
+    ["outbox", "directory"],
+    ["onRefuse", "onRefused"],
+  ])) {
+    const message = `unknown option "${option}": did you mean "${meant}"?`;
+    assert.throws(() => new Headrace(/** @type {any} */ ({ ...given, [option]: "x" })), { name: "HeadraceError", message });
+  }
+  assert.throws(() => new Headrace(/** @type {any} */ ({ ...given, debug: true })), {
+    name: "HeadraceError",
+    message:
+      'unknown option "debug": the options are url, key, website, directory, sync, maxOutboxBytes, lingerMs, timeoutMs, exitTimeoutMs, onRefused',
+  });
+});
+
+test("options that are no object are refused", () => {
+  for (const given of [null, "hr_x", 7, ["hr_x"]]) {
+    assert.throws(() => new Headrace(/** @type {any} */ (given)), {
+      name: "HeadraceError",
+      message: 'the options must be an object, such as { key: "hr_..." }',
+    });
   }
 });
 

@@ -280,6 +280,27 @@ test("an item that the disk did not confirm is not taken", (context) => {
   });
 });
 
+for (const [operation, opened] of /** @type {const} */ ([["openSync", 0], ["readSync", 1]])) {
+  test(`a file of a dead process in which ${operation} fails is adopted later`, (context) => {
+    withDirectory((directory, open) => {
+      const outbox = open();
+      appendFileSync(join(directory, `${HOST}-${DEAD_PID}-00000000-0.log`), encodeItem(item(1)));
+      const closed = context.mock.method(fs, "closeSync");
+      const failing = context.mock.method(fs, operation, () => {
+        throw Object.assign(new Error("input/output error"), { code: "EIO" });
+      });
+      syncBuiltinESMExports();
+      assert.throws(() => outbox.heartbeat(), { code: "EIO" });
+      assert.equal(closed.mock.callCount(), opened);
+      for (const { mock } of [failing, closed]) mock.restore();
+      syncBuiltinESMExports();
+      outbox.heartbeat();
+      assert.deepEqual(drain(outbox), [item(1)]);
+      outbox.close();
+    });
+  });
+}
+
 test("a directory that cannot be created is an error with its reason", () => {
   withDirectory((directory, open) => {
     const path = join(directory, "file");

@@ -74,7 +74,7 @@ for (const [what, end] of [
       world.answers = () => "silence";
       const startedMs = performance.now();
       assert.deepEqual(await run(world.url, world.directory, `headrace.track("last"); ${end}`), { exitCode: 0, errors: "" });
-      assert.ok(performance.now() - startedMs < 10_000);
+      assert.ok(performance.now() - startedMs < 15_000); // the deadline of a request is later
       world.answers = () => undefined;
       assert.equal(await world.client().flush(), true);
       assert.deepEqual(new Set(world.received.flatMap(({ items }) => items.map(({ name }) => name))), new Set(["last"]));

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from testing.service import Service
+from testing.service import Service, wait_until
 from tests.e2e.conftest import ServiceMaker
 
 PROJECT = Path(__file__).parents[3]
@@ -21,7 +21,9 @@ CLIENT = PROJECT / "clients" / "node"
 PROGRAM = Path(__file__).with_name("node_sender.mjs")
 ROUNDS = int(os.environ.get("HEADRACE_CLIENT_ROUNDS", "12"))
 SENDERS = 2
+BYTES_BEFORE_A_KILL = 200
 NPM_TIMEOUT_S = 300
+UNIT_TESTS_TIMEOUT_S = 300
 DRAIN_TIMEOUT_S = 100
 COMPILER_OPTIONS = """{"compilerOptions": {
   "module": "NodeNext", "strict": true, "exactOptionalPropertyTypes": true,
@@ -88,6 +90,11 @@ class Senders:
             with (self._folder / f"{prefix}.returned").open("wb") as output:
                 self._running.append(subprocess.Popen(self._command(prefix), stdout=output))
 
+    def wait_for_oldest(self) -> None:
+        """Wait until the next process to be killed has written names, whatever its start takes."""
+        output = self._folder / f"sender-{self._count - len(self._running)}.returned"
+        wait_until(lambda: output.stat().st_size > BYTES_BEFORE_A_KILL, "the oldest process sends")
+
     def kill_oldest(self) -> None:
         oldest = self._running.pop(0)
         oldest.kill()
@@ -132,6 +139,7 @@ def test_items_are_stored_once_while_senders_and_service_are_killed(
     try:
         for number in range(ROUNDS):
             senders.start_missing()
+            senders.wait_for_oldest()
             time.sleep(chance.uniform(0.2, 1.2))
             if number % 3 == 1:
                 service.kill()
@@ -164,7 +172,11 @@ def test_items_that_are_lost_or_doubled_are_found() -> None:
 def test_unit_tests_of_the_client_pass() -> None:
     tests = sorted(str(path) for path in (CLIENT / "tests").glob("*.test.js"))
     done = subprocess.run(
-        ["node", "--test", *tests], capture_output=True, text=True, timeout=120, check=False
+        ["node", "--test", *tests],
+        capture_output=True,
+        text=True,
+        timeout=UNIT_TESTS_TIMEOUT_S,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

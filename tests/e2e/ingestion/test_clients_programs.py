@@ -108,7 +108,7 @@ def test_python_program_with_none_in_optional_fields(service: Service, website: 
         params={"website_id": website},
         json=event,
         headers=bearer(service.master),
-        timeout=10,
+        timeout=60,
     )
 
     response.raise_for_status()
@@ -130,7 +130,7 @@ def test_python_program_without_a_key_is_no_bot(service: Service, website: str) 
     events = [{"name": "nightly_job", "anonymousId": "worker-1"}] * 5
 
     response = requests.post(
-        f"{service.url}/track", params={"website_id": website}, json=events, timeout=10
+        f"{service.url}/track", params={"website_id": website}, json=events, timeout=60
     )
 
     assert response.json() == {"status": "success", "type": "custom_event", "count": 5}

@@ -204,10 +204,24 @@ export class Outbox {
       if (changedMs === undefined || !this.#owner.isAbandoned(name, changedMs, Date.now())) continue;
       const adopted = join(directory, this.#owner.nextName());
       if (!renamed(path, adopted)) continue; // another process was faster
-      const segment = Segment.open(adopted);
+      const segment = this.#open(adopted);
       this.#damaged += segment.damaged;
       segment.touch();
       this.#segments.splice(this.#active ? -1 : this.#segments.length, 0, segment);
+    }
+  }
+
+  /**
+   * Open a file that was renamed. Throws what the file system says, and leaves the file to the next
+   * attempt: under this name it would wait until this process ends.
+   * @param {string} path
+   */
+  #open(path) {
+    try {
+      return Segment.open(path);
+    } catch (error) {
+      renameSync(path, join(this.#options.directory, this.#owner.freeName()));
+      throw error;
     }
   }
 

@@ -36,7 +36,7 @@ export class Owner {
     return `${this.#host}-${process.pid}-${this.#nonce}-${this.#count++}.log`;
   }
 
-  /** Return a name for a file that the next process may adopt at once. */
+  /** Return a name for a file that any process may adopt at once. */
   freeName() {
     return `${FREE}-${process.pid}-${this.#nonce}-${this.#count++}.log`;
   }
@@ -49,8 +49,9 @@ export class Owner {
    */
   isAbandoned(name, changedMs, nowMs) {
     const [, host, pid, nonce] = NAME.exec(name) ?? [];
+    if (host === FREE) return true;
     if (!host || nonce === this.#nonce) return false;
-    if (host === FREE || nowMs - changedMs > SILENCE_MS) return true;
+    if (nowMs - changedMs > SILENCE_MS) return true;
     if (host !== this.#host) return false;
     // A restarted container has its process ids again: what is older than this process is not its own.
     return Number(pid) === process.pid ? changedMs < this.#startedMs : !isAlive(Number(pid));

@@ -43,12 +43,18 @@ export class Segment {
   }
 
   /**
-   * Open a file that another process wrote, and cut off an incomplete last line.
+   * Open a file that another process wrote, and cut off an incomplete last line. Throws what the
+   * file system says.
    * @param {string} path
    */
   static open(path) {
     const segment = new Segment(path, openSync(path, "a+", 0o600));
-    segment.#recover();
+    try {
+      segment.#recover();
+    } catch (error) {
+      segment.close();
+      throw error;
+    }
     return segment;
   }
 

@@ -57,7 +57,7 @@ export class Sender {
    * @type {{batch: Batch, groups: Group[], isLast: boolean} | null}
    */
   #current = null;
-  /** @type {Set<() => void>} called after each request */
+  /** @type {Set<() => void>} called after each request, and at the end */
   #listeners = new Set();
 
   /**
@@ -76,7 +76,7 @@ export class Sender {
 
   /**
    * Send at once. Resolve to true when all items that are there now are settled, or to false after
-   * `timeoutMs`.
+   * `timeoutMs`, or when the sender is closed.
    * @param {number} timeoutMs
    */
   async flush(timeoutMs) {
@@ -84,7 +84,7 @@ export class Sender {
     const deadlineMs = performance.now() + timeoutMs;
     this.#flushes++;
     if (!this.#isSending) this.#schedule(Math.max(0, this.#notBeforeMs - performance.now()));
-    for (let leftMs; !isDone() && (leftMs = deadlineMs - performance.now()) > 0; ) {
+    for (let leftMs; !isDone() && !this.#isClosed && (leftMs = deadlineMs - performance.now()) > 0; ) {
       await this.#nextRequest(Math.min(leftMs, MAX_TIMER_MS));
     }
     this.#flushes--;
@@ -95,6 +95,7 @@ export class Sender {
   close() {
     this.#isClosed = true;
     if (this.#timer) clearTimeout(this.#timer);
+    this.#notify();
   }
 
   /** @param {number} timeoutMs */

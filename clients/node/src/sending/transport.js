@@ -8,6 +8,8 @@ import { gzip } from "node:zlib";
 /** Below this gzip saves nothing worth its time. */
 const GZIP_FROM_BYTES = 1024;
 const MAX_RETRY_AFTER_MS = 3_600_000;
+/** An error document of the service has a few KiB. */
+export const MAX_ITEMS_REPLY_BYTES = 1024 * 1024;
 /** A timer with more ends at once, with a warning. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 export const USER_AGENT = "headrace-node/0.1.0";
@@ -21,9 +23,10 @@ const compress = promisify(gzip);
  * @param {string} path with its query, beginning with a slash
  * @param {string} json
  * @param {AbortController} [abort] ends the request; a request without one ends by its deadline
+ * @param {number} [maxReplyBytes] a larger body of the answer counts as none
  * @returns {Promise<Reply & {error: unknown}>}
  */
-export async function post({ url, key, timeoutMs }, path, json, abort = new AbortController()) {
+export async function post({ url, key, timeoutMs }, path, json, abort = new AbortController(), maxReplyBytes = Infinity) {
   const end = () => abort.abort(new DOMException("no whole answer in time", "TimeoutError"));
   const timer = setTimeout(end, Math.min(timeoutMs, MAX_TIMER_MS));
   timer.unref();
@@ -42,7 +45,7 @@ export async function post({ url, key, timeoutMs }, path, json, abort = new Abor
       signal: abort.signal,
     });
     const retryAfterMs = readRetryAfter(response.headers.get("Retry-After"), Date.now());
-    return { status: response.status, body: parse(await response.text()), retryAfterMs, error: null };
+    return { status: response.status, body: parse(await textOf(response, maxReplyBytes)), retryAfterMs, error: null };
   } catch (error) {
     return { status: 0, body: null, retryAfterMs: 0, error };
   } finally {
@@ -58,6 +61,23 @@ export async function post({ url, key, timeoutMs }, path, json, abort = new Abor
 export function reasonOfFailure(error) {
   const cause = /** @type {{cause?: {code?: string, message?: string}} | null} */ (error)?.cause;
   return cause?.code ?? cause?.message ?? String(error);
+}
+
+/**
+ * Read the body of an answer; "" where it is too large.
+ * @param {Response} response
+ * @param {number} maxBytes
+ */
+async function textOf({ body }, maxBytes) {
+  /** @type {Uint8Array[]} */
+  const chunks = [];
+  let size = 0;
+  for await (const chunk of body ?? []) {
+    size += chunk.length;
+    if (size > maxBytes) return ""; // which ends the request
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
 }
 
 /** @param {string} json */
