@@ -39,12 +39,12 @@ export const watchErrors = (
     try {
       const cause = (error ?? reason) as Partial<Error> | undefined;
       const text = cut(message ?? cause?.message ?? String(cause), 4096);
-      const stack = String(cause?.stack ?? "");
+      const stack = cut(cause?.stack);
       seen[text] ||= NOISE.test(text + stack) ? MAX_REPEATS : 0;
       if (++seen[text] > MAX_REPEATS) return;
       report({
         message: text,
-        stack: cut(stack, MAX_STACK) + (stack[MAX_STACK] ? CUT : ""),
+        stack: stack[MAX_STACK] ? cut(stack, MAX_STACK) + CUT : stack,
         errorType: cut(cause?.name, 128),
         filename: cut(filename, 2048),
         lineno,

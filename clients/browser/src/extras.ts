@@ -24,7 +24,7 @@ addEventListener("auxclick", (event) => event.button === 1 && handleClick(event)
 
 if (options.trackWebVitals !== "false") watchVitals(headrace);
 
-if (!("navigation" in self)) {
+if (!(self as { navigation?: unknown }).navigation) {
   for (const name of ["pushState", "replaceState"] as const) {
     const original = history[name];
     history[name] = (...entry) => {

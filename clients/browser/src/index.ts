@@ -44,15 +44,15 @@ const start = (): void => {
   ["error", "unhandledrejection", "click"].forEach((name) =>
     addEventListener(name, (event) => handle(event), true),
   );
-  (self.requestIdleCallback || setTimeout)(() => {
+  (self.requestIdleCallback || setTimeout)(() =>
     document.head.append(
       Object.assign(document.createElement("script"), {
         src: new URL(EXTRAS_FILE, base),
         integrity: EXTRAS_INTEGRITY,
         crossOrigin: "", // cross-origin scripts have an integrity value with CORS alone
       }),
-    );
-  });
+    ),
+  );
 };
 
 if (!isOff) {

@@ -16,7 +16,7 @@ const MAX_BODY = 5e4; // browsers allow 64 KiB for all requests that outlive the
 const MAX_BATCH = 50;
 const MAX_REQUEST_MS = 3e4;
 const MIN_LEFT_MS = 5.8e4; // of twice as much
-const FINAL = /40[034]|413/; // sent again they would be refused again
+const FINAL = /40[034]|41[35]/; // sent again they would be refused again
 const MAYBE_ONE = /400|413/; // one item, or their number, may be the reason
 
 type Store = Record<string, string>;
@@ -37,7 +37,7 @@ try {
 
 let failures = 0;
 let timer: ReturnType<typeof setTimeout> | undefined;
-let sendingUntil = 0;
+let sendingUntil = NaN; // while nothing is sent: every comparison with it is false
 /** The number of items that were refused for good or did not fit, until an event reports it. */
 let dropped = 0;
 let sequence = 1e6;
@@ -161,14 +161,11 @@ export const flush = async (): Promise<void> => {
   } catch {
     retry(); // nothing answered
   }
-  sendingUntil = 0;
+  sendingUntil = NaN;
 };
 
 /** Send at once, whatever pause was due. */
-export const retryNow = (): void => {
-  failures = 0;
-  schedule(0);
-};
+export const retryNow = (): void => schedule((failures = 0));
 
 /** Hand what is unsent to the browser, which sends it without this page; nothing is removed.
  *
@@ -178,7 +175,7 @@ export const retryNow = (): void => {
 export const sendOnLeaving = (): void =>
   new Set(keys().map(targetOf)).forEach(async (to) => {
     try {
-      if (!sendingUntil || Date.now() < sendingUntil - MIN_LEFT_MS) await post(nextBatch(to), true);
+      if (!(Date.now() > sendingUntil - MIN_LEFT_MS)) await post(nextBatch(to), true);
     } catch {
       // the next page sends it
     }

@@ -17,7 +17,8 @@ const stored = (key: string, text?: string | number): string => {
   try {
     // sessionStorage for the two keys of the session
     const storage = (/_s/.test(key) ? sessionStorage : localStorage) as Record<string, string>;
-    found = (text === null ? storage[key] : (storage[key] = text as string)) ?? found;
+    if (text === null) found = storage[key] ?? found;
+    else storage[key] = text as string;
   } catch {
     // full or refused
   }
@@ -28,7 +29,7 @@ export let profile = stored("did_profile");
 let anonymousId = "";
 /** Keep the anonymous id that is known, or a new one, where the site chose so. */
 const identifyDevice = (known?: string): void => {
-  if (options.visitor === "persistent") anonymousId = known || stored("did", `anon_${uuid()}`);
+  if (options.visitor === "persistent") anonymousId = known || stored("did", "anon_" + uuid());
 };
 identifyDevice(stored("did"));
 

@@ -13,7 +13,7 @@ let { fetchLater } = self as {
 /** Report all metrics of the page. */
 export const watchVitals = (headrace: Core): void => {
   const { clean, optOut, options, put, server } = headrace;
-  const latest: Record<string, Item> = {};
+  let latest: Record<string, Item> = {};
   let pending: AbortController | undefined;
 
   /** Replace the request that is pending by one that has the item, too. */
@@ -21,18 +21,21 @@ export const watchVitals = (headrace: Core): void => {
     if (item) latest[item.eventId as string] = item;
     pending?.abort();
     pending = new AbortController();
-    fetchLater!(`${server}/vitals?client_id=${options.clientId}`, {
-      method: "POST",
-      body: JSON.stringify(Object.values(latest)),
-      signal: pending.signal,
-    });
+    try {
+      fetchLater!(`${server}/vitals?client_id=${options.clientId}`, {
+        method: "POST",
+        body: JSON.stringify(Object.values(latest)),
+        signal: pending.signal,
+      });
+    } catch {
+      // the page may not, or has used up the quota of such requests: one that was pending is gone
+      fetchLater = item && fetchLater;
+      Object.values(latest).forEach((one) => put("vitals", one));
+      latest = {};
+    }
   };
-  try {
-    keep(); // nothing yet, to see whether the page may
-    pending!.abort();
-  } catch {
-    fetchLater = undefined;
-  }
+  keep(); // nothing yet, to see whether the page may
+  pending!.abort();
   headrace.optOut = () => {
     pending?.abort();
     optOut();

@@ -14,11 +14,19 @@ wait();
 """
 SECOND_FILE_LOADED = """
 const [done] = arguments;
-const loaded = () => performance.getEntriesByType("resource").some(({name, responseEnd}) =>
-  /headrace-extras\\.[0-9a-f]{8}\\.js$/.test(name) && responseEnd > 0);
-const wait = () => (loaded() ? setTimeout(done, 200) : setTimeout(wait, 20));
+const click = new Event("click");
+let isHandled = false;
+const type = { get: () => (isHandled ||= setTimeout(done, 200), "click") };
+const stop = (event) => event === click && event.stopImmediatePropagation();
+const wait = () => {
+  if (!window.headrace) return setTimeout(wait, 20);
+  addEventListener("click", stop, true);
+  document.documentElement.dispatchEvent(Object.defineProperty(click, "type", type));
+};
 wait();
 """
+"""The second file reads the type of the click, which the first one has kept for it. The page is
+painted 200 ms later."""
 
 
 def snippet(service: Service, website: str, **options: str) -> str:

@@ -13,7 +13,7 @@ import requests
 from testing.browsers.chromium import Tab
 from testing.browsers.kinds import Kind
 from testing.servers.ports import free_port
-from testing.service import Service, wait_until
+from testing.service import PATIENT_QUERIES, Service, wait_until
 from tests.docs.guides import blocks
 from tests.e2e.tracker.pages import LOADED, SECOND_FILE_LOADED, run
 from tests.e2e.tracker.test_components import run_program
@@ -49,7 +49,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("node and npm are not installed")
     folder = tmp_path_factory.mktemp("next")
-    service = Service(folder / "data", settings={"HEADRACE_TRUSTED_PROXIES": "127.0.0.1"})
+    settings = {**PATIENT_QUERIES, "HEADRACE_TRUSTED_PROXIES": "127.0.0.1"}
+    service = Service(folder / "data", settings=settings)
     project = folder / "project"
     port = free_port()
     try:

@@ -41,6 +41,10 @@ def test_views_exits_and_events_of_pages_are_stored(
             "the events are stored",
         )
         tab.open("about:blank")
+        wait_until(
+            lambda: count_by(service, website, "event_name") == {**expected, "page_exit": 2},
+            "the last exit is stored",
+        )
 
     rows = _rows(service, website, "event_name", "path", "utm_source", "properties.plan")
     assert [row for row in rows if row["event_name"] in ("screen_view", "signup")] == [
@@ -54,6 +58,25 @@ def test_views_exits_and_events_of_pages_are_stored(
     }
 
 
+def check_vitals(service: Service, website: str, browser: Kind) -> None:
+    """Wait for the vitals that every page has, and check that each is stored once."""
+    vitals = VITALS[browser]
+    wait_until(
+        lambda: vitals.keys() <= count_by(service, website, "metric_name", "performance").keys(),
+        "the vitals are stored",
+    )
+    stored = count_by(service, website, "metric_name", "performance")
+    assert {name: stored[name] for name in vitals} == vitals
+
+
+QUOTA_USED = """<script>
+for (let size = 65536; size > 256; size /= 2) {
+  try { self.fetchLater?.("%s/health", { method: "POST", body: "x".repeat(size) }) } catch {}
+}
+</script>"""
+"""Leaves less than what the vitals of a page take, and more than an empty request."""
+
+
 @pytest.mark.parametrize(
     "sources", ["'self' {}", "'nonce-cGFnZQ==' 'strict-dynamic'"], ids=["addresses", "nonce"]
 )
@@ -64,24 +87,31 @@ def test_errors_vitals_and_marked_clicks_are_stored_under_a_strict_policy(
     policy = f"default-src 'none'; script-src {scripts}; connect-src {service.url}"
     head = snippet(service, website) + '<script src="/page.js"></script>'
     head = head.replace("<script", '<script nonce="cGFnZQ=="')
-    script = "setTimeout(() => { throw new TypeError('no cart') }, 500)"
+    script = "addEventListener('fail', () => setTimeout(() => { throw new TypeError('no cart') }))"
     with served_pages(head=head, policy=policy, script=script) as origin:
         tab.open(f"{origin}/")
-        tab.run(LOADED)
-        run(tab, "document.querySelector('button').click()")
+        tab.run(LOADED)  # an error from before it is lost
+        run(tab, "dispatchEvent(new Event('fail')); document.querySelector('button').click()")
         wait_until(lambda: service.count(website, "errors") > 0, "the error is stored")
         assert count_by(service, website, "message", "errors") == {UNCAUGHT[browser]: 1}
         wait_until(
             lambda: count_by(service, website, "event_name").get("buy") == 1, "the click is stored"
         )
         tab.open("about:blank")  # vitals are final when their page is hidden
-    vitals = VITALS[browser]
-    wait_until(
-        lambda: vitals.keys() <= count_by(service, website, "metric_name", "performance").keys(),
-        "the vitals are stored",
-    )
-    stored = count_by(service, website, "metric_name", "performance")
-    assert {name: stored[name] for name in vitals} == vitals
+    check_vitals(service, website, browser)
+
+
+def test_vitals_are_stored_where_the_page_has_used_the_quota_of_deferred_requests(
+    service: Service, website: str, tab: Tab, browser: Kind
+) -> None:
+    head = QUOTA_USED % service.url + snippet(service, website)
+    with served_pages(head=head) as origin:
+        tab.open(f"{origin}/")
+        tab.run(SECOND_FILE_LOADED)
+        run(tab, "document.querySelector('button').click()")
+        tab.open("about:blank")
+    check_vitals(service, website, browser)
+    assert count_by(service, website, "message", "errors") == {}
 
 
 def test_pinned_script_loads_and_a_changed_one_does_not(
@@ -127,8 +157,10 @@ def test_items_of_all_endpoints_are_sent_when_their_page_is_left(
             "the last events are stored",
         )
     wait_until(lambda: service.count(website, "errors") == 1, "the error is stored")
-    stored = count_by(service, website, "metric_name", "performance")
-    assert stored["FPS"] == 1
+    wait_until(
+        lambda: count_by(service, website, "metric_name", "performance").get("FPS") == 1,
+        "the vital is stored",
+    )
 
 
 def test_navigations_are_views_where_the_browser_has_no_navigation_api(

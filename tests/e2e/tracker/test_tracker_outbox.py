@@ -26,6 +26,7 @@ window.delays = [];
 window.setTimeout = (work, delay) => (delays.push(delay), original(work, delay));
 </script>"""
 KEEPALIVE_LIMIT = 65_536
+REFUSAL = "<script>fetch = async () => new Response('', {{ status: {status} }})</script>"
 
 
 class _Faults(BaseHTTPRequestHandler):
@@ -204,6 +205,18 @@ def test_visitor_who_opts_out_drops_what_is_unsent_though_the_storage_is_full(
         wait_until(lambda: service.count(website, "events") > 0, "the last event is stored")
 
     assert service.counts(website, "events", "event_name") == {"later": 1}
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 413, 415])
+def test_event_that_is_refused_for_good_leaves_the_outbox(
+    service: Service, website: str, chromium: Tab, status: int
+) -> None:
+    head = REFUSAL.format(status=status) + snippet(service, website, track_page_views="false")
+    with served_pages(head=head) as origin:
+        chromium.open(f"{origin}/")
+        chromium.run(LOADED)
+        run(chromium, "headrace.track('refused')")
+        wait_until(lambda: unsent(chromium) == 0, "the outbox is empty")
 
 
 def test_event_that_is_refused_takes_no_other_with_it(

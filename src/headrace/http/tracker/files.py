@@ -1,15 +1,15 @@
 """The files of the tracker, each in the content encodings in which it is sent."""
 
-import gzip
 import hashlib
 from base64 import b64encode
 from collections.abc import Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, Final, cast
+from typing import Final
 
-import brotli as untyped_brotli  # type: ignore[import-untyped]  # brotli has no types
 from msgspec import Struct
+
+from headrace.http.compression import encode_body
 
 SCRIPT: Final = "headrace.js"
 EXTRAS: Final = "headrace-extras.js"
@@ -18,12 +18,9 @@ EXTRAS: Final = "headrace-extras.js"
 DETAILS: Final = "headrace-details.js"
 """The third file, which pages load themselves."""
 
-IDENTITY: Final = "identity"
-
 _PACKAGE: Final = "headrace.http.tracker"
 _RELEASES: Final = "releases"
 _HASH_DIGITS: Final = 8  # `build.mjs` writes as many into the core
-_BROTLI = cast("Any", untyped_brotli)
 
 
 class TrackerFile(Struct, frozen=True):
@@ -88,11 +85,4 @@ def _hash(body: bytes) -> str:
 
 
 def _compress(body: bytes) -> TrackerFile:
-    return TrackerFile(
-        {
-            IDENTITY: body,
-            "br": _BROTLI.compress(body),
-            "gzip": gzip.compress(body, 9, mtime=0),
-        },
-        hashlib.sha256(body).hexdigest()[:32],
-    )
+    return TrackerFile(encode_body(body), hashlib.sha256(body).hexdigest()[:32])
