@@ -7,12 +7,13 @@ import fc from "fast-check";
 
 import { COPIES } from "../../../src/headrace/http/page/state/copy_as.js";
 import { withPropertyColumns } from "../../../src/headrace/http/page/state/property_columns.js";
-import { parseBody, valueAt, withAt } from "../../../src/headrace/http/page/state/query_body.js";
+import { parseBody, withAt } from "../../../src/headrace/http/page/state/query_body.js";
 import { corrected, locate } from "../../../src/headrace/http/page/state/refusals.js";
 import { applicableTables, BREAKDOWNS } from "../../../src/headrace/http/page/state/standard_types.js";
 
 const REFUSALS = JSON.parse(readFileSync(new URL("../../../tests/golden/refusals.json", import.meta.url), "utf8"));
 const is = (/** @type {string} */ field) => ({ field, operator: "eq", value: 1 });
+const valueAt = (/** @type {any} */ value, /** @type {(string | number)[]} */ path) => path.reduce((inner, key) => inner?.[key], value);
 const bodyWith = (/** @type {object[]} */ filters) => ({
   query: { table: "events", selects: [{ field: "*", aggregate: "count" }], filters },
 });

@@ -11,6 +11,7 @@ import * as filters from "../../../src/headrace/http/page/state/filters.js";
 import * as format from "../../../src/headrace/http/page/state/format.js";
 import * as funnelSteps from "../../../src/headrace/http/page/state/analyses/funnel_steps.js";
 import { beforeFirst, fittingRange, mayBeginLater, sinceFirst } from "../../../src/headrace/http/page/state/first_days.js";
+import { numberOf, parseJson } from "../../../src/headrace/http/page/state/json.js";
 import { DEFAULT_STATE, formatUrl, parseUrl, VIEWS } from "../../../src/headrace/http/page/state/page_state.js";
 import { changedRetention, daysOf, expiringDays, leftToService } from "../../../src/headrace/http/page/state/admin/retention.js";
 import { exactVital, vitalValue, worstFirst } from "../../../src/headrace/http/page/state/analyses/vitals.js";
@@ -81,6 +82,18 @@ test("a shifted range is as long and touches the range it came from", () => {
       assert.equal(dates.dayCount(before), dates.dayCount(bounds));
       assert.equal(dates.addDays(before.endDate, 1), startDate);
       assert.deepEqual(dates.shifted(before, 1), bounds);
+    }),
+  );
+});
+
+test("the range after is as long, and ends today where it would reach into the future", () => {
+  fc.assert(
+    fc.property(date, fc.integer({ min: 0, max: 900 }), fc.integer({ min: 1, max: 2000 }), (startDate, days, daysLeft) => {
+      const bounds = { startDate, endDate: dates.addDays(startDate, days) };
+      const today = dates.addDays(bounds.endDate, daysLeft);
+      const after = dates.following(bounds, today);
+      assert.equal(dates.dayCount(after), dates.dayCount(bounds));
+      assert.equal(after.endDate, dates.addDays(bounds.endDate, Math.min(days + 1, daysLeft)));
     }),
   );
 });
@@ -326,4 +339,25 @@ test("a web vital is short however large it is, and its title has all digits", (
 
 test("the worst web vitals are the slowest, and the fewest frames a second", () => {
   assert.deepEqual(["LCP", "CLS", "FPS"].map((metric) => [2, 3, 1].toSorted(worstFirst(metric))), [[3, 2, 1], [3, 2, 1], [1, 2, 3]]);
+});
+
+test("whole numbers of any size are those that were written", { skip: "rawJSON" in JSON ? false : "this Node.js rounds them" }, () => {
+  fc.assert(
+    fc.property(fc.bigInt(), (number) => {
+      const written = `{"value":[${number},"${number}"]}`;
+      assert.equal(JSON.stringify(parseJson(written)), written);
+      assert.equal(String(numberOf(` ${number} `)), String(number));
+    }),
+  );
+  const selection = { ...erasures.emptySelection(), selector: "property", key: "order", value: "9007199254740993", type: "number" };
+  assert.equal(JSON.stringify(erasures.selectorOf(selection)), '{"property":{"key":"order","value":9007199254740993}}');
+  assert.deepEqual(["9007199254740991", "9007199254740993", "-1.5", "1e3", "1e400", "", "x"].map(numberOf), [9007199254740991, 9007199254740993n, -1.5, 1000, undefined, undefined, undefined]);
+});
+
+test("whole numbers are exact with the keys that are named, and numbers with others", { skip: "rawJSON" in JSON ? false : "this Node.js rounds them" }, () => {
+  assert.deepEqual(parseJson('{"group":9007199254740993,"sum":9007199254740993}', ["group"]), { group: 9007199254740993n, sum: 9007199254740992 });
+});
+
+test("numbers that are rounded anyway stay numbers", () => {
+  assert.deepEqual(parseJson('[1, -0.5, 1e20, 9007199254740993.0, "9007199254740993"]'), [1, -0.5, 1e20, 9007199254740992, "9007199254740993"]);
 });

@@ -1,12 +1,12 @@
 """The range that begins with the first row of a website and ends today."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from testing.browsers.marks import NEEDS_CHROMIUM
-from testing.browsers.page import Page, opened_page
+from testing.browsers.page import Page, noon_zone, opened_page
 from testing.service import Json, Service, bearer
 
 pytestmark = [
@@ -15,6 +15,7 @@ pytestmark = [
     NEEDS_CHROMIUM,
 ]
 
+ZONE = noon_zone()
 RANGE = "document.querySelector('[title=\"Range of days\"] span').textContent"
 DAYS = "document.querySelector('[title=\"Range of days\"] small').textContent"
 LABELS = (
@@ -26,12 +27,12 @@ FIRST_ERROR_DAYS = 200
 
 
 def days_ago_ms(days: int) -> int:
-    return int((datetime.now(UTC) - timedelta(days=days)).timestamp() * 1000)
+    return int((datetime.now(ZONE) - timedelta(days=days)).timestamp() * 1000)
 
 
 def shown_day(days_ago: int) -> str:
     """Return a day as the page shows it, with its year."""
-    day = datetime.now(UTC) - timedelta(days=days_ago)
+    day = datetime.now(ZONE) - timedelta(days=days_ago)
     return f"{day.day} {day:%b %Y}"
 
 
@@ -60,7 +61,7 @@ def choose_all(page: Page) -> None:
 
 
 def test_all_days_are_those_since_the_first_event(page: Page) -> None:
-    page.open("/")
+    page.open("/", timezone=ZONE.key)
     page.settle()
     choose_all(page)
 
@@ -76,7 +77,7 @@ def test_all_days_are_those_since_the_first_event(page: Page) -> None:
 
 
 def test_a_link_to_all_days_shows_them_and_another_view_has_days_of_its_own(page: Page) -> None:
-    page.open("/", last="all")
+    page.open("/", timezone=ZONE.key, last="all")
     totals = page.totals(3)
     page.click("nav a", "Errors")
     page.until("location.pathname === '/app/errors'")
@@ -99,7 +100,7 @@ def test_all_days_of_a_website_without_events_lead_to_the_first_one(page: Page) 
 
 
 def test_all_days_of_a_query_have_buckets_that_fit_its_rows(page: Page) -> None:
-    page.open("explore")
+    page.open("explore", timezone=ZONE.key)
     page.settle()
     page.click("[title='Bucket']")
     page.click("[role=option]", "hour")

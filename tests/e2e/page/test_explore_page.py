@@ -7,7 +7,7 @@ import pytest
 
 from headrace.model.tenancy import Scope
 from testing.browsers.marks import NEEDS_CHROMIUM
-from testing.browsers.page import Page, opened_page
+from testing.browsers.page import Page, noon_zone, opened_page
 from testing.service import Json, Service, bearer
 
 pytestmark = [
@@ -16,6 +16,7 @@ pytestmark = [
     NEEDS_CHROMIUM,
 ]
 
+ZONE = noon_zone()
 VIEWS = {"/a": 3, "/b": 2, "/c": 1}
 QUERY: Json = {
     "table": "events",
@@ -25,7 +26,7 @@ QUERY: Json = {
 BODY: Json = {
     "query": QUERY,
     "lastDays": 1,
-    "timezone": "UTC",
+    "timezone": ZONE.key,
     "granularity": "daily",
     "top": 1,
     "others": True,
@@ -76,17 +77,34 @@ def test_highest_groups_all_others_and_the_total_are_lines_of_the_answer(page: P
     assert page.problems() == []
 
 
+@pytest.mark.parametrize("view", ["", "table"])
+def test_a_total_is_divided_into_days(page: Page, view: str) -> None:
+    """Until the days are there, the total is shown as what it is."""
+    query = {"table": "events", "selects": QUERY["selects"]}
+    body = {"query": query, "lastDays": 7, "timezone": ZONE.key}
+    page.open("explore", query=json.dumps(body), metric=view)
+    page.settle()
+    page.click("[title='Bucket']", "one total")
+    page.click("[role=option]", "day")
+    tabs = "[...document.querySelectorAll('.answer .tabs button')].map((one) => one.textContent)"
+    page.until(f"{tabs}[0] === 'Over time'")
+    page.settle()
+    if view == "table":
+        assert len(page.until(CELLS % "tbody")) == 7
+
+    assert json.loads(page.parameter("query")) == {**body, "granularity": "daily", "fill": True}
+    assert page.problems() == []
+
+
 @pytest.mark.parametrize("name", ["curl", "headrace query", "Python", "JSON", "SQL"])
 def test_query_is_copied_in_every_form(page: Page, name: str) -> None:
     page.open("explore", query=json.dumps(BODY))
     page.until("(navigator.clipboard.writeText = async (text) => { window.copied = text; }, true)")
     page.click("button", "Copy as")
     page.click("[role=option]", name)
-    copied = page.until("window.copied")
-
     labels = "[...document.querySelectorAll('button')].map((one) => one.textContent)"
+    copied = page.until(f"{labels}.includes('{name} copied') && window.copied")  # for two seconds
 
-    assert page.until(f"{labels}.includes('{name} copied')")
     assert page.problems() == []
     body = json.loads(page.parameter("query"))
     if name == "JSON":
@@ -99,6 +117,100 @@ def test_query_is_copied_in_every_form(page: Page, name: str) -> None:
     else:
         assert page.website in copied
         assert "hr_" not in copied  # the beginning of every key
+
+
+COUNTED_QUERIES = """
+((real) => {
+  [window.sent, window.answered] = [0, 0];
+  window.fetch = (url, options) => {
+    const response = real(url, options);
+    if (String(url).includes("/v1/query/custom")) {
+      sent += 1;
+      response.then((one) => one.clone().text()).then(() => (answered += 1));
+    }
+    return response;
+  };
+  return true;
+})(fetch)
+"""
+
+
+def test_the_way_back_sends_no_query_after_one_was_run_again(page: Page) -> None:
+    page.open("explore", query=json.dumps(BODY))
+    page.settle()
+    page.until(COUNTED_QUERIES)
+    page.click(".query footer button", "Run again")
+    page.until("answered === 1")  # what is shown is not busy meanwhile
+    page.settle()
+    page.click(".word", "the 1 highest, and all others in one")
+    page.click("[role=option]", "the 5 highest")
+    page.until("answered === 2")
+    page.settle()
+    page.tab.run("history.back(); arguments[0]()")
+    page.until("document.querySelector('.sentence').innerText.includes('the 1 highest')")
+    page.settle()
+
+    assert page.until("[sent]") == [2]
+    assert page.problems() == []
+
+
+def test_query_that_the_browser_does_not_copy_says_why(page: Page) -> None:
+    """A page without TLS has no clipboard, but for one of this machine."""
+    page.open("explore", query=json.dumps(BODY))
+    page.until("(Object.defineProperty(navigator, 'clipboard', {value: undefined}), true)")
+    page.click("button", "Copy as")
+    page.click("[role=option]", "curl")
+    said = page.until("document.querySelector('.query .refusal')?.textContent")
+
+    assert said == "Not copied: browsers allow it on HTTPS pages alone"
+    assert page.problems() == []
+
+
+WORDS = "[...document.querySelectorAll('.word')].map((one) => one.textContent)"
+
+
+@pytest.mark.parametrize(
+    ("days", "word", "refusal"),
+    [
+        (
+            {"startDate": "2026-13-45", "endDate": "soon"},
+            "2026-13-45 \N{EN DASH} soon",
+            'Invalid startDate "2026-13-45"',
+        ),
+        (
+            {"lastDays": 7, "compare": {"startDate": "2026-13-45", "endDate": 7}},
+            "2026-13-45 \N{EN DASH} 7",
+            "Invalid compare",
+        ),
+        ({"lastDays": 7, "compare": None}, "+ beside", ""),
+    ],
+    ids=["days", "days to compare with", "nothing to compare with"],
+)
+def test_days_that_are_none_are_shown_with_what_the_service_says_of_them(
+    page: Page, days: Json, word: str, refusal: str
+) -> None:
+    query = {"table": "events", "selects": [{"field": "*", "aggregate": "count"}]}
+    page.open("explore", query=json.dumps({"query": query, **days}))
+    page.until(f"{WORDS}.includes({json.dumps(word)})")
+    page.settle()
+
+    said: str = page.until("[document.querySelector('.why, .failure')?.textContent ?? '']")[0]
+    assert said.startswith(refusal)
+    assert (said == "") == (refusal == "")
+    assert page.problems() == []
+
+
+@pytest.mark.parametrize(
+    "days", [{"lastDays": 7, "timezone": "Mars/Base"}, {"lastDays": 9e12}], ids=["zone", "days"]
+)
+def test_other_days_are_chosen_where_there_are_none(page: Page, days: Json) -> None:
+    query = {"table": "events", "selects": [{"field": "*", "aggregate": "count"}]}
+    page.open("explore", query=json.dumps({"query": query, **days}))
+    page.click(".word[title='Range of days']")
+    page.click(".panel [role=option]", "Last 14 days")
+
+    assert page.until(f"{WORDS}.includes('the last 14 days')")
+    assert page.problems() == []
 
 
 def test_groups_without_their_last_column_are_not_chosen_any_more(page: Page) -> None:
@@ -159,6 +271,35 @@ def test_event_that_comes_before_anything_is_heard_turns_the_light_green(page: P
     assert new.until(f"{light}.className.includes('on')")
 
 
+def test_event_that_is_counted_before_it_is_heard_is_one_event(page: Page) -> None:
+    new = Page(page.tab, page.service, page.service.website())
+    light = "document.querySelector('.light')"
+    new.open("vitals")
+    new.until(
+        "((real) => {"
+        " const [counted, heard] = ['count', 'hear'].map("
+        "(name) => new Promise((done) => addEventListener(name, done)));"
+        " const transform = async (chunk, stream) => {"
+        " if (window.isOpen) await heard; stream.enqueue(chunk); window.isOpen = true; };"
+        " window.fetch = async (url, options) => {"
+        " if (`${url}`.includes('/v1/query/custom')) await counted;"
+        " const response = await real(url, options);"
+        " return `${url}`.includes('/v1/live')"
+        " ? new Response(response.body.pipeThrough(new TransformStream({transform})), response)"
+        " : response; };"
+        "})(window.fetch) || true"
+    )
+    new.click("nav a", "Setup")
+    new.until("window.isOpen")
+    event = {"name": "seen", "anonymousId": "v", "sessionId": "s"}
+    assert new.service.post(f"/track?website_id={new.website}", [event]).status_code == 200
+    new.until("dispatchEvent(new Event('count'))")
+    new.until(f"{light}.textContent.includes('1 event so far')")
+    new.until("dispatchEvent(new Event('hear'))")
+
+    assert new.until(f"{light}.textContent.includes('seen just now. 1 event so far')")
+
+
 def test_events_of_bots_alone_turn_no_light_green_and_are_named(page: Page) -> None:
     new = Page(page.tab, page.service, page.service.website())
     track = f"/track?website_id={new.website}"
@@ -180,7 +321,7 @@ def test_events_of_bots_alone_turn_no_light_green_and_are_named(page: Page) -> N
 
 
 def test_a_file_that_is_waited_for_says_so(page: Page) -> None:
-    page.open("explore", query=json.dumps({"query": QUERY, "lastDays": 1, "timezone": "UTC"}))
+    page.open("explore", query=json.dumps({"query": QUERY, "lastDays": 1, "timezone": ZONE.key}))
     page.settle()
     button = "[...document.querySelectorAll('.query footer button')].map((e) => e.innerText)"
     page.tab.run("window.fetch = () => new Promise(() => {}); arguments[0]()")
@@ -191,7 +332,7 @@ def test_a_file_that_is_waited_for_says_so(page: Page) -> None:
 
 
 def test_a_click_on_a_head_orders_the_rows_by_its_column(page: Page) -> None:
-    query = {"query": {**QUERY, "groupBy": ["path"]}, "lastDays": 1, "timezone": "UTC"}
+    query = {"query": {**QUERY, "groupBy": ["path"]}, "lastDays": 1, "timezone": ZONE.key}
     page.open("explore", query=json.dumps(query), metric="table")
     head = "document.querySelector('th[aria-sort]')"
     orders: list[object] = []
@@ -223,8 +364,30 @@ def test_a_click_on_a_head_orders_the_rows_by_its_column(page: Page) -> None:
     assert page.problems() == []
 
 
+def test_numbers_that_rows_are_grouped_by_have_all_their_digits(page: Page) -> None:
+    website = page.service.website(public=True)
+    numbers = [0.00012, 2026, 9007199254740992, 9007199254740993]
+    events: list[Json] = [
+        {"name": "order", "anonymousId": str(number), "properties": {"number": number}}
+        for number in numbers
+    ]
+    assert page.service.post(f"/track?website_id={website}", events).status_code == 200
+    own = Page(page.tab, page.service, website)
+    query: Json = {**QUERY, "groupBy": ["properties.number"]}
+    own.open("explore", query=json.dumps({"query": query, "lastDays": 1}), metric="table")
+    cells = "[...document.querySelectorAll('.answer .data tbody td:first-child')]"
+    shown = own.until(f"{cells}.length === 4 && {cells}.map((cell) => cell.textContent.trim())")
+    steps: list[Json] = [{"filters": []}, {"filters": []}]
+    own.open("funnels", query=json.dumps({"steps": steps, "groupBy": "properties.number"}))
+    heads = "[...document.querySelectorAll('.cohorts tbody tr:not(.all) th')]"
+    groups = own.until(f"{heads}.length && {heads}.map((head) => head.textContent)")
+
+    assert shown == groups == [str(number) for number in numbers]
+    assert own.problems() == []
+
+
 def test_saved_query_is_opened_again_replaced_and_deleted(page: Page) -> None:
-    query = json.dumps({"query": QUERY, "lastDays": 1, "timezone": "UTC"})
+    query = json.dumps({"query": QUERY, "lastDays": 1, "timezone": ZONE.key})
     page.open("explore", query=query)
     save(page, "views-by-path")
     address = page.until("document.querySelector('.saved-note pre')?.textContent")

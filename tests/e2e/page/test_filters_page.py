@@ -8,7 +8,7 @@ import pytest
 
 from testing.browsers.marks import NEEDS_CHROMIUM
 from testing.browsers.page import Page, opened_page
-from testing.service import Service, bearer
+from testing.service import Json, Service, bearer
 
 pytestmark = [
     pytest.mark.browser,
@@ -17,6 +17,8 @@ pytestmark = [
 ]
 
 NAMES = ("Cups, plates", "Beans", "7")
+ORDERS = (2**53, 2**53 + 1, 2**53 + 1)
+"""Whole numbers, of which a number of JavaScript has the first alone."""
 CHIPS = "[...document.querySelectorAll('.panel .chip bdi')].map((one) => one.textContent)"
 OPTIONS = "[...document.querySelectorAll('.panel [role=option] span')].map((e) => e.textContent)"
 
@@ -28,7 +30,7 @@ def page(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     events = [
         {"name": name, "anonymousId": f"v{name}", "sessionId": f"s{name}", "timestamp": now_ms}
-        | {"properties": {"amount": number}}
+        | {"properties": {"amount": number, "order": ORDERS[number]}}
         for number, name in enumerate(NAMES)
     ]
     key = bearer(service.master)
@@ -104,4 +106,115 @@ def test_numbers_between_commas_are_several_numbers(page: Page) -> None:
 
     (kept,) = json.loads(page.parameter("query"))["query"]["filters"]
     assert kept["value"] == [4, 1, 2.5]
+    assert page.problems() == []
+
+
+def open_property_filter(page: Page, operator: str) -> None:
+    """Open the panel of a filter on a property, and choose another operator."""
+    filters = [{"field": "properties.code", "operator": "ends_with", "value": "x"}]
+    selects = [{"field": "*", "aggregate": "count"}]
+    query: Json = {"table": "events", "selects": selects, "filters": filters}
+    page.open("explore", query=json.dumps({"query": query, "lastDays": 7}))
+    page.click(".word", "ends with")
+    page.write(".panel select", operator)
+
+
+@pytest.mark.parametrize(
+    ("operator", "typed", "sent"),
+    [("contains", "12", "12"), ("not_matches", "1", "1"), ("gt", "12", 12)],
+)
+def test_digits_are_a_text_where_the_operator_of_a_property_takes_texts(
+    page: Page, operator: str, typed: str, sent: str | float
+) -> None:
+    open_property_filter(page, operator)
+    page.write(".value-form input", typed)
+    page.click(".value-form button", "Apply")
+    page.until("!location.href.includes('ends_with')")
+    page.until("document.querySelector('.answer') !== null")
+
+    (item,) = json.loads(page.parameter("query"))["query"]["filters"]
+    assert item == {"field": "properties.code", "operator": operator, "value": sent}
+    assert page.until("[document.querySelectorAll('.refused').length]") == [0]
+    assert page.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "sent"),
+    [("-1.5", -1.5), ("007", "007"), ("0x10", "0x10"), ("true", True)],
+)
+def test_a_value_of_a_property_is_a_number_where_json_has_it_so(
+    page: Page, typed: str, sent: str | float
+) -> None:
+    open_property_filter(page, "eq")
+    type_and_enter(page, typed)
+    page.until("!location.href.includes('ends_with')")
+
+    (item,) = json.loads(page.parameter("query"))["query"]["filters"]
+    assert item == {"field": "properties.code", "operator": "eq", "value": sent}
+    assert page.problems() == []
+
+
+def open_orders(page: Page, order: Json) -> None:
+    """Open Explore with the number of events that a filter of their order leaves."""
+    filters = [{"field": "properties.order", **order}]
+    selects = [{"field": "*", "aggregate": "count", "alias": "n"}]
+    query: Json = {"table": "events", "selects": selects, "filters": filters}
+    page.open("explore", query=json.dumps({"query": query, "lastDays": 7, "totals": True}))
+
+
+def shown_count(page: Page, words: str) -> str:
+    """Return the figure of Explore, once its filter has the words."""
+    page.until(f"document.querySelector('.sentence').textContent.includes({json.dumps(words)})")
+    page.settle()
+    count: str = page.until("document.querySelector('.numbers b').textContent")
+    return count
+
+
+def test_whole_numbers_of_any_size_are_sent_as_they_were_typed(page: Page) -> None:
+    open_orders(page, {"operator": "ne", "value": 1})
+    page.click(".word", "is not 1")
+    typed = 2**53 + 3
+    type_and_enter(page, str(typed))
+
+    assert shown_count(page, f"is not {typed}") == "3"
+    (item,) = json.loads(page.parameter("query"))["query"]["filters"]
+    assert item == {"field": "properties.order", "operator": "ne", "value": typed}
+    assert page.problems() == []
+
+
+def test_whole_numbers_of_any_size_are_offered_as_they_are_stored(page: Page) -> None:
+    open_orders(page, {"operator": "eq", "value": ORDERS[0]})
+    before = shown_count(page, f"is {ORDERS[0]}")
+    page.click(".word", f"is {ORDERS[0]}")
+    offered = page.until(f"{OPTIONS}.length > 1 && {OPTIONS}")
+    page.click(".panel [role=option]", str(ORDERS[1]))
+
+    assert offered == [str(ORDERS[1]), str(ORDERS[0])]
+    assert (before, shown_count(page, f"is {ORDERS[1]}")) == ("1", "2")
+    assert page.problems() == []
+
+
+def test_json_of_a_query_has_whole_numbers_of_any_size(page: Page) -> None:
+    open_orders(page, {"operator": "in", "value": [ORDERS[0]]})
+    page.click(".query footer button", "JSON")
+    written: str = page.until("document.querySelector('textarea')?.value")
+    page.write("textarea", written.replace(str(ORDERS[0]), str(2**70 + 1)))
+    page.click(".json button", "Run")
+
+    assert shown_count(page, str(2**70 + 1)) == "0"
+    (item,) = json.loads(page.parameter("query"))["query"]["filters"]
+    assert item["value"] == [2**70 + 1]
+    assert page.until("document.querySelector('textarea').value").count(str(2**70 + 1)) == 1
+    assert page.problems() == []
+
+
+def test_a_link_keeps_filters_with_whole_numbers_of_any_size(page: Page) -> None:
+    value = {"field": "properties.order", "operator": "eq", "value": ORDERS[1]}
+    page.open("/", last="7", filters=json.dumps([value]))
+    totals = page.totals(2)
+    page.click("[aria-label='Period before']")
+    page.until("location.href.includes('from=')")
+
+    assert totals["Visitors"] == "2"
+    assert json.loads(page.parameter("filters")) == [value]
     assert page.problems() == []

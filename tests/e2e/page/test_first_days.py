@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
 
 import pytest
 
 from headrace.model.tenancy import Scope
 from testing.browsers.marks import NEEDS_CHROMIUM
-from testing.browsers.page import Page, opened_page
+from testing.browsers.page import Page, noon_zone, opened_page
 from testing.service import Service, bearer
 
 pytestmark = [
@@ -16,6 +17,7 @@ pytestmark = [
     NEEDS_CHROMIUM,
 ]
 
+ZONE = noon_zone()
 CHANGES = "[...document.querySelectorAll('.figure .change')].map((one) => one.textContent.trim())"
 LEGEND = "[...document.querySelectorAll('.legend span')].map((one) => one.textContent)"
 RANGE = "document.querySelector('[title=\"Range of days\"] span').textContent"
@@ -51,7 +53,7 @@ def opened(tab: Page, *days_ago: int, **parameters: str) -> Page:
     """Open the overview of a new website with an event on each of some days."""
     page = Page(tab.tab, tab.service, tab.service.website(public=True))
     send_events(tab.service, page.website, *days_ago)
-    page.open("/", **parameters)
+    page.open("/", timezone=ZONE.key, **parameters)
     page.settle()
     page.until("document.querySelector('.legend')")
     return page
@@ -64,7 +66,7 @@ def first_event(page: Page) -> str:
         "selects": [{"field": "time", "aggregate": "earliest", "alias": "first"}],
     }
     (row,) = page.service.answer(page.website, query)
-    time = datetime.fromisoformat(row["first"])
+    time = datetime.fromisoformat(row["first"]).astimezone(ZONE)
     date = f"{time.day} {time:%b %Y, %H:%M:%S}"
     return f"Nothing to compare with: no events before {date}"
 
@@ -129,7 +131,7 @@ def test_thirty_days_that_are_chosen_on_the_first_day_are_kept(tab: Page) -> Non
     page.settle()
 
     assert page.parameter("last") == "30"
-    page.open("/", last="30")
+    page.open("/", timezone=ZONE.key, last="30")
     page.settle()
     assert page.until(RANGE) == "Last 30 days"
 
@@ -148,7 +150,8 @@ def operator(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iter
     )
     profile = tmp_path_factory.mktemp("chromium") / "profile"
     with opened_page(service, young, profile) as page:
-        page.tab.open(f"{service.url}/app/?website_id={young}&timezone=UTC#code={code}")
+        address = f"{service.url}/app/?website_id={young}&timezone={quote(ZONE.key)}"
+        page.tab.open(f"{address}#code={code}")
         page.until(f"{RANGE} === 'Today'")
         yield page
 
@@ -160,7 +163,7 @@ def choose_website(page: Page, name: str) -> None:
 
 
 def open_young(page: Page, path: str, **parameters: str) -> None:
-    page.open(path, **parameters)
+    page.open(path, timezone=ZONE.key, **parameters)
     page.until(f"{RANGE} === 'Today'")
 
 
@@ -247,7 +250,7 @@ def test_a_range_before_that_is_known_in_part_is_drawn_and_gives_no_change(tab: 
 def test_a_range_without_events_names_the_last_one(tab: Page) -> None:
     page = Page(tab.tab, tab.service, tab.service.website(public=True))
     send_events(tab.service, page.website, 5)
-    page.open("/", last="1")
+    page.open("/", timezone=ZONE.key, last="1")
     page.until("document.querySelector('.welcome')")
     title = page.until("document.querySelector('.welcome h2').textContent")
     said = page.until("document.querySelector('.welcome p').textContent")
@@ -256,7 +259,7 @@ def test_a_range_without_events_names_the_last_one(tab: Page) -> None:
 
     assert title == "No events in these days"
     assert said.startswith("The last one was on ")
-    last_day = (datetime.now(UTC) - timedelta(days=5)).date()
+    last_day = (datetime.now(ZONE) - timedelta(days=5)).date()
     assert page.parameter("to") == last_day.isoformat()
     assert page.parameter("from") == (last_day - timedelta(days=29)).isoformat()
     assert page.totals(1)["Page views"] == "1"

@@ -68,8 +68,8 @@ def test_too_many_queries_are_explained_with_the_time_to_wait(page: Page) -> Non
     page.settle()
     for _ in range(4):
         page.click("button", "Run again")
-    page.until(f"{FAILURE} && {FAILURE}.textContent.includes('Trying again in')")
     title, advice = page.until(
+        f"{FAILURE}.textContent.includes('Trying again in') &&"
         f"[{FAILURE}.querySelector('strong').textContent, {FAILURE}.querySelector('p').textContent]"
     )
     seconds = int(advice.rpartition(" in ")[2].removesuffix(" s."))

@@ -2,7 +2,7 @@
 
 import { computed, signal } from "./vendor/signals.js";
 import { boundsOf, localTimezone, suitableGranularity } from "./state/dates.js";
-import { DEFAULT_STATE, formatUrl, parseUrl } from "./state/page_state.js";
+import { formatUrl, parseUrl } from "./state/page_state.js";
 
 /** @typedef {import("./state/page_state.js").PageState} PageState */
 /** @typedef {import("./api/session.js").Session} Session */
@@ -55,11 +55,6 @@ export function follow(url) {
   history[isHere ? "replaceState" : "pushState"](null, "", url); // as browsers do it
   page.value = parseUrl(location.href);
   if (page.value.view !== view || page.value.item !== item) scrollTo(0, 0);
-}
-
-/** Forget all but the website. */
-export function reset() {
-  navigate({ ...DEFAULT_STATE, view: page.value.view, website: page.value.website, timezone: page.value.timezone });
 }
 
 /** Follow links and the browser's own buttons without loading the page again. */

@@ -1,17 +1,16 @@
 """The files of the page, each in the content encodings in which it is sent."""
 
-import gzip
 import hashlib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, Final, cast
+from typing import Final
 
-import brotli as untyped_brotli  # type: ignore[import-untyped]  # brotli has no types
 from msgspec import Struct
 
-IDENTITY: Final = "identity"
+from headrace.http.compression import encode_body
+
 MEDIA_TYPES: Final[Mapping[str, str]] = {
     "js": "text/javascript; charset=utf-8",
     "css": "text/css; charset=utf-8",
@@ -22,7 +21,6 @@ MEDIA_TYPES: Final[Mapping[str, str]] = {
 _PACKAGE: Final = "headrace.http.page"
 _INDEX: Final = "index.html"
 _ASSETS: Final = b"/app/assets/"
-_BROTLI = cast("Any", untyped_brotli)
 
 
 class PageFile(Struct, frozen=True):
@@ -65,7 +63,4 @@ def _read_assets(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, b
 
 
 def _encoded(media_type: str, body: bytes) -> PageFile:
-    return PageFile(
-        media_type,
-        {IDENTITY: body, "br": _BROTLI.compress(body), "gzip": gzip.compress(body, 9, mtime=0)},
-    )
+    return PageFile(media_type, encode_body(body))

@@ -7,6 +7,7 @@ import { forgetBreakdowns } from "./api/standard.js";
 import { announceView, beginLoading, endLoading, SLOW_MS } from "./controls/announce.js";
 import { handOverDrafts, keepDrafts } from "./controls/draft.js";
 import { keepFocus } from "./controls/focus.js";
+import { Guard } from "./controls/guard.js";
 import { forget, refresh, useLoad } from "./controls/load.js";
 import { Empty, Failure, Skeleton } from "./controls/messages.js";
 import { learnFirst, settleZone } from "./controls/range_picker.js";
@@ -84,7 +85,7 @@ let isFirst = true;
 
 function Signed() {
   const { view } = page.value;
-  const entry = VIEWS[view];
+  const entry = Object.hasOwn(VIEWS, view) ? VIEWS[view] : undefined;
   const first = session.value?.websites[0];
   useEffect(() => {
     if (!page.value.website && first) amend({ website: first.id });
@@ -118,7 +119,7 @@ function Opened({ name, entry }) {
   if (!page.value.website && name !== "admin") return html`<${NoWebsite} />`;
   if (first.error != null) return html`<${Failure} error=${first.error} onRetry=${first.reload} />`;
   if (isWaiting) return html`<section class="card"><${Skeleton} /></section>`;
-  return Content ? html`<${Content} />` : null;
+  return Content ? html`<${Guard} view=${Content} />` : null;
 }
 
 function NoWebsite() {

@@ -160,24 +160,19 @@ def referrer(url: str) -> str:
 
 
 def cell(value: Any) -> str:
-    """Return a value as a cell of a table has it."""
+    """Return a value that rows are grouped by as a cell of a table has it, with all its digits."""
     if value is None:
         return "not set"
     if value == "":
         return "empty"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return exact(value) if isinstance(value, int | float) else str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def group(column: str, value: Any) -> str:
     """Return a value that rows are grouped by, as a bar or a headline has it."""
     if value is None or value == "":
         return f"({cell(value)})"
-    if column == "country":
-        return country(value)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"{value}" if is_number else cell(value)
+    return country(value) if column == "country" else cell(value)
 
 
 def counted(count: int, word: str) -> str:

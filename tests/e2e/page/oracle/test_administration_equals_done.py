@@ -13,7 +13,8 @@ from headrace.model.tenancy import Scope
 from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry
 from testing.browsers.page import opened_page
-from testing.service import Key, Service, bearer
+from testing.days import wait_for_new_day
+from testing.service import Key, Service, bearer, wait_until
 from tests.e2e.page.oracle import shown_values as shown
 from tests.e2e.page.oracle.known_page import MARKS, KnownPage, Row, Texts
 from tests.e2e.page.oracle.known_traffic import ZONE, send_traffic
@@ -56,6 +57,8 @@ class Administered(NamedTuple):
     service: Service
     key: Key
     started: datetime
+    logged: int
+    """The size of the service's log when its rows began to expire."""
     rows: Rows
     """The rows of each table that were not erased, bots included."""
     erased: list[tuple[str, dict[str, int]]]
@@ -70,14 +73,31 @@ class Administered(NamedTuple):
         """Return what the API answers: ids and times that the service has chosen."""
         return self.service.get(path, headers=bearer(self.key)).json()["data"]
 
+    def open(self, view: str, path: str) -> Any:
+        """Open a view and return what the API answers for it.
+
+        Again where that has changed meanwhile: parts are merged, rows deleted, erasures done.
+        """
+        while True:
+            answer = self.read(path)
+            self.known.open(view)
+            if self.read(path) == answer:
+                return answer
+
+    def has_pruned(self) -> bool:
+        """Return whether the service has deleted expired rows by itself, as it does each hour."""
+        return "rows_pruned" in self.service.log_text()[self.logged :]
+
 
 @pytest.fixture(scope="module")
 def done(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Administered]:
+    wait_for_new_day(300)
     started = datetime.now(UTC)
     website = service.directory.create_website(name="Harbour", domain="shop.example").id
     stored = send_traffic(service, website)
     key = service.key("read:data", "manage:data", "manage:config", websites=[website])
     rows, erased = _erase(service, key, website, stored)
+    logged = len(service.log_text())
     changed = _call(
         service,
         key,
@@ -102,7 +122,9 @@ def done(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         page.tab.open(f"{service.url}/app/#code={code}")
         page.until("document.querySelector('#content') !== null")
         known = KnownPage(page, stored)
-        yield Administered(known, service, key, started, rows, erased, made_key, changed, entries)
+        yield Administered(
+            known, service, key, started, logged, rows, erased, made_key, changed, entries
+        )
     for entry in entries:
         FileQuarantine(service.data / QUARANTINE).remove(entry)
 
@@ -149,29 +171,31 @@ def _quarantine(service: Service, website: str, reason: str) -> str:
 
 
 def test_storage_shows_the_rows_of_each_table(done: Administered) -> None:
-    sizes = {row["table"]: row["bytes"] for row in done.read("/v1/storage")}
+    stored = {row["table"]: row for row in done.open("admin/storage", "/v1/storage")}
     cutoffs = {"performance": FIRST_KEPT_DAY.timestamp() * 1000}
     days = (datetime.now(UTC) - FIRST_KEPT_DAY).days
-
-    done.known.open("admin/storage")
 
     expected: Texts = [["Table", "Rows", "On disk", "Expired", "Oldest", "Newest", "Kept"]]
     for table in ("events", "errors", "performance"):
         times = sorted(row["time"] for row in done.rows[table])
         kept = [time for time in times if time >= cutoffs.get(table, 0)]
+        expired = len(times) - len(kept)
+        if expired and not stored[table]["expired"]:
+            wait_until(done.has_pruned, "the service has pruned")
+            expired = 0
         expected.append(
             [
                 table,
                 shown.exact(len(kept)),
-                shown.size(sizes[table]),
-                shown.exact(len(times) - len(kept)),
+                shown.size(stored[table]["bytes"]),
+                shown.exact(expired),
                 _instant(kept[0]),
                 _instant(kept[-1]),
                 f"{days} days" if table == "performance" else "for ever",
             ]
         )
     assert done.known.table(".data") == expected
-    assert expected[3][3] != "0"
+    assert done.has_pruned() or expected[3][3] != "0"
     assert done.known.page.problems() == []
 
 
@@ -186,9 +210,7 @@ def test_receipts_show_what_each_erasure_took(done: Administered) -> None:
         "profileId": "Profile",
         "property": "Property",
     }
-    receipts = done.read(f"/v1/erasures?website_id={done.known.page.website}")
-
-    done.known.open("admin/erasures")
+    receipts = done.open("admin/erasures", f"/v1/erasures?website_id={done.known.page.website}")
 
     assert done.known.texts(".lines details", "summary", ".facts dd") == [
         [_receipt_summary(words[selector], counts, receipt), _receipt(counts, receipt)]

@@ -43,7 +43,7 @@ export async function quarantine(signal) {
 
 /** @param {string} id @param {AbortSignal} [signal] @returns {Promise<Row>} an entry with its content */
 export async function quarantined(id, signal) {
-  return dataOf(await call("GET", "/v1/admin/quarantine/{id}", { path: { id }, signal }));
+  return dataOf(await call("GET", "/v1/admin/quarantine/{id}", { path: { id }, signal, exact: "all" }));
 }
 
 /** Hand an entry to the store again. @param {string} id @returns {Promise<Row>} */

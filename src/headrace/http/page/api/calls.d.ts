@@ -7,22 +7,23 @@ export type Schema<Name extends keyof components["schemas"]> = components["schem
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 export type Path = keyof paths;
 
-/** The operation of a method on a path. The document describes the main method of each path. */
+/** The operation of a method on a path. */
 type Operation<P extends Path, M extends Method> = Lowercase<M> extends keyof paths[P] ? NonNullable<paths[P][Lowercase<M>]> : never;
 type Json<Message> = Message extends { content: { "application/json": infer Body } } ? Body : never;
-type SuccessOf<O> = O extends { responses: infer Responses } ? Json<Responses[keyof Responses & (200 | 201 | 202)]> : never;
+type SuccessOf<O> = O extends { responses: infer Responses } ? Responses extends { 204: unknown } ? null : Json<Responses[keyof Responses & (200 | 201 | 202)]> : never;
 type QueryOf<O> = O extends { parameters: { query?: infer Query } } ? Partial<Record<keyof NonNullable<Query>, string | number>> : never;
 
-/** A body as people compose it: names that only the service can check are any text. */
-export type Loose<T> = T extends string ? string : T extends readonly (infer Item)[] ? Loose<Item>[] : T extends object ? { [Name in keyof T]: Loose<T[Name]> } : T;
+/** A body as people compose it: names that only the service can check are any text, and whole numbers have any size. */
+export type Loose<T> = T extends string ? string : T extends number ? number | bigint : T extends readonly (infer Item)[] ? Loose<Item>[] : T extends object ? { [Name in keyof T]: Loose<T[Name]> } : T;
 
 /** What a call returns. */
-export type Answer<P extends Path, M extends Method> = [Operation<P, M>] extends [never] ? any : SuccessOf<Operation<P, M>>;
+export type Answer<P extends Path, M extends Method> = SuccessOf<Operation<P, M>>;
 
-/** What a call sends; `path` has the values of the names in braces. */
+/** What a call sends; `path` has the values of the names in braces. `exact`: the keys of its answer whose whole numbers may be of the type `bigint`. */
 export interface Options<P extends Path, M extends Method> {
   path?: Record<string, string>;
-  parameters?: [Operation<P, M>] extends [never] ? Record<string, string | number | undefined> : { [Name in keyof QueryOf<Operation<P, M>>]?: string | number | undefined };
-  body?: [Operation<P, M>] extends [never] ? unknown : Operation<P, M> extends { requestBody: infer Sent } ? Loose<Json<Sent>> : never;
+  parameters?: { [Name in keyof QueryOf<Operation<P, M>>]?: string | number | undefined };
+  body?: Operation<P, M> extends { requestBody: infer Sent } ? Loose<Json<Sent>> : never;
   signal?: AbortSignal | undefined;
+  exact?: "all" | readonly string[] | undefined;
 }

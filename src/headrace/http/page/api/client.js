@@ -1,5 +1,7 @@
 /** Calls of the service's API. Every failure is an `ApiError`, but for an abort. */
 
+import { parseJson } from "../state/json.js";
+
 /** @typedef {Record<string, string | number | undefined>} Parameters */
 /** @typedef {Record<string, any>} Row */
 
@@ -45,7 +47,7 @@ export function signedOut() {
  */
 export async function call(method, path, options = {}) {
   const response = await request(method, path, options, "application/json");
-  return /** @type {any} */ (response.status === 204 ? null : await jsonOf(response));
+  return /** @type {any} */ (response.status === 204 ? null : await jsonOf(response, options.exact));
 }
 
 /**
@@ -95,10 +97,10 @@ async function send(url, options) {
   }
 }
 
-/** @param {Response} response */
-async function jsonOf(response) {
+/** @param {Response} response @param {"all" | readonly string[]} [exact] */
+async function jsonOf(response, exact = []) {
   try {
-    return await response.json();
+    return exact.length ? parseJson(await response.text(), exact === "all" ? undefined : exact) : await response.json();
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     return null;

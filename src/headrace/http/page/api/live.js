@@ -4,6 +4,7 @@
  * and takes a service that starts again for one that refuses.
  */
 
+import { parseJson } from "../state/json.js";
 import { splitEvents } from "../state/live/event_stream.js";
 import { signedOut, urlOf } from "./client.js";
 
@@ -91,7 +92,7 @@ async function listen(website, position, connection, onItem, onOpen) {
         continue;
       }
       position.lastId = id;
-      onItem({ kind, body: { ...JSON.parse(data), ...(kind === "missed" ? gap : null) } });
+      onItem({ kind, body: { ...parseJson(data), ...(kind === "missed" ? gap : null) } });
       gap = null;
     }
   }

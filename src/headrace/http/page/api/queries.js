@@ -12,9 +12,9 @@ import { call, download } from "./client.js";
 /** @typedef {import("./calls.js").Schema<"SchemaResponse">} Schema */
 /** @typedef {{data: Row[], meta: Meta, totals?: Row, others?: Row[]}} Answer */
 
-/** @param {string} website @param {CustomBody} body @param {AbortSignal} [signal] @returns {Promise<Answer>} */
+/** Figures are numbers, and what they are grouped by is exact. @param {string} website @param {CustomBody} body @param {AbortSignal} [signal] @returns {Promise<Answer>} */
 export function custom(website, body, signal) {
-  return call("POST", "/v1/query/custom", { parameters: { website_id: website }, body, signal });
+  return call("POST", "/v1/query/custom", { parameters: { website_id: website }, body, signal, exact: body.query.groupBy });
 }
 
 /** When the first and the last row of a table of a website were, "" without one. @param {string} website @param {AbortSignal} [signal] @param {string} [table] @returns {Promise<{first: string, last: string}>} */
@@ -36,7 +36,7 @@ export async function customSql(website, body) {
 
 /** @param {string} website @param {import("./calls.js").Loose<import("./calls.js").Schema<"FunnelRequest">>} body @param {AbortSignal} [signal] @returns {Promise<Answer>} */
 export function funnel(website, body, signal) {
-  return call("POST", "/v1/query/funnel", { parameters: { website_id: website }, body, signal });
+  return call("POST", "/v1/query/funnel", { parameters: { website_id: website }, body, signal, exact: body.groupBy ? [body.groupBy] : undefined });
 }
 
 /** @param {string} website @param {import("./calls.js").Loose<import("./calls.js").Schema<"RetentionRequest">>} body @param {AbortSignal} [signal] @returns {Promise<Answer>} */
@@ -53,7 +53,7 @@ export function retention(website, body, signal) {
  */
 export async function values(website, wanted, signal) {
   const parameters = { website_id: website, ...wanted, search: wanted.search || undefined };
-  return /** @type {{value: any, count: number}[]} */ ((await call("GET", "/v1/query/values", { parameters, signal })).data);
+  return /** @type {{value: any, count: number}[]} */ ((await call("GET", "/v1/query/values", { parameters, signal, exact: "all" })).data);
 }
 
 /** @type {Promise<Schema> | null} */

@@ -13,7 +13,8 @@ export async function savedQueries(website, signal) {
 
 /** @param {string} website @param {string} name @returns {Promise<CustomBody>} */
 export async function savedBody(website, name) {
-  return (await call("GET", "/v1/saved/{name}", { path: { name }, parameters: { website_id: website } })).data.query;
+  const { data } = await call("GET", "/v1/saved/{name}", { path: { name }, parameters: { website_id: website }, exact: "all" });
+  return /** @type {CustomBody} */ (data.query);
 }
 
 /** Save a query, or replace the one of that name. @param {string} website @param {string} name @param {CustomBody} body @returns {Promise<SavedToken>} */

@@ -36,7 +36,7 @@ function classOf({ isNumber, isMinor }) {
 /** @param {{column: TableColumn, row: Record<string, any>, highest: number | undefined}} props */
 function Cell({ column, row, highest }) {
   const value = row[column.key];
-  const shown = column.format ? column.format(value, row) : plain(value);
+  const shown = column.format ? column.format(value, row) : column.isNumber && value != null ? exactNumber(value) : plain(value);
   const width = highest && Number(value) > 0 ? `${(100 * Number(value)) / highest}%` : null;
   return html`<td class=${classOf(column)} data-label=${column.label}>${width && html`<i class="cell-bar" style=${{ width }}></i>`}<bdi title=${typeof value === "string" && typeof shown === "string" ? shown : undefined}>${shown}</bdi>
     ${column.before && html`<small class="was">was ${column.format?.(row[column.before], row)}</small>`}</td>`;
@@ -45,6 +45,5 @@ function Cell({ column, row, highest }) {
 /** A value without a format of its own. @param {any} value */
 export function plain(value) {
   if (value == null) return html`<span class="faint">not set</span>`;
-  if (value === "") return html`<span class="faint">empty</span>`;
-  return typeof value === "number" ? exactNumber(value) : String(value);
+  return value === "" ? html`<span class="faint">empty</span>` : String(value);
 }

@@ -28,7 +28,7 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
  */
 export function TimeSeries({ times, series: lines, open = -1, label, names, format, axisFormat, height: designed = 260, isArea = true, max, limits = [] }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
-  const [tip, setTip] = useState(/** @type {{index: number, left: number, width: number} | null} */ (null));
+  const [pointed, setPointed] = useState(/** @type {{index: number, left: number, width: number} | null} */ (null));
   const [look, setLook] = useState(currentLook);
   useEffect(() => {
     const onChange = () => setLook(currentLook());
@@ -53,7 +53,7 @@ export function TimeSeries({ times, series: lines, open = -1, label, names, form
       const root = host.current;
       if (isGone || !root) return;
       plot = new UPlot(
-        optionsOf({ UPlot, times, series, axisFormat: axisFormat ?? format, height, width: root.clientWidth, isArea, max, limits, onMove: setTip }),
+        optionsOf({ UPlot, times, series, axisFormat: axisFormat ?? format, height, width: root.clientWidth, isArea, max, limits, onMove: setPointed }),
         /** @type {any} */ ([times, ...series.map(({ values }) => values)]),
         root,
       );
@@ -63,10 +63,11 @@ export function TimeSeries({ times, series: lines, open = -1, label, names, form
       isGone = true;
       observer.disconnect();
       plot?.destroy();
-      setTip(null);
+      setPointed(null);
     };
   }, [content, theme.value, look, height]);
   const colors = seriesColors(series);
+  const tip = pointed && pointed.index < times.length ? pointed : null; // the chart of more buckets is still drawn
   return html`<figure class="chart" aria-label=${label}>
     <div ref=${host} style=${{ height: `${height}px` }} aria-hidden="true"></div>
     ${tip && html`<div class="tip" style=${besideCursor(tip)}>

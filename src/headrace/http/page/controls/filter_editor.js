@@ -5,6 +5,7 @@ import { values } from "../api/queries.js";
 import { html } from "../html.js";
 import { columnWords, OPERATOR_WORDS } from "../state/filters.js";
 import { countryName, valueName } from "../state/format.js";
+import { numberOf } from "../state/json.js";
 import { Chips } from "./chips.js";
 import { usePanelDraft } from "./draft.js";
 import { useLoad } from "./load.js";
@@ -26,6 +27,8 @@ const OPERATORS = /** @type {Record<string, string[]>} */ ({
   datetime: NUMBER_OPERATORS,
   boolean: ["eq", "ne"],
 });
+/** What JSON has as a number: "007" is a text. */
+const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i;
 
 /**
  * @param {{table: string, columns: Column[], filter?: Filter, onDone: (filter: Filter) => void, onRemove?: () => void, onGroup?: () => void}} props
@@ -66,7 +69,7 @@ function ValueEditor({ table, field, type, operator, value, onDone }) {
   if ((operator === "eq" || operator === "ne") && type !== "number" && type !== "datetime") {
     return html`<${ValueList} table=${table} field=${field} onChoose=${onDone} parse=${(/** @type {string} */ typed) => scalarOf(typed, type)} />`;
   }
-  const parsed = scalarOf(text, type);
+  const parsed = scalarOf(text, NUMBER_OPERATORS.includes(operator) ? type : "text");
   const isReady = parsed !== "" || type === "text";
   return html`<form class="value-form" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), isReady && onDone(parsed))}>
     <input aria-label="Value" value=${text} placeholder=${type === "datetime" ? "2026-01-31 or 2026-01-31T12:00" : "Value"}
@@ -105,17 +108,14 @@ function useValues(table, field) {
   return { known, options, isLoading, problem: error == null ? "" : `No values to choose from: ${explain(error).title}` };
 }
 
-/** @param {string} text @param {string} type @returns {string | number | boolean} */
+/** @param {string} text @param {string} type @returns {import("../state/filters.js").Scalar} */
 function scalarOf(text, type) {
-  const isNumber = text.trim() !== "" && Number.isFinite(Number(text));
-  if (type === "number" || type === "json") {
-    if (isNumber) return Number(text);
-    if (type === "json" && (text === "true" || text === "false")) return text === "true";
-  }
-  return text;
+  const number = type === "number" || (type === "json" && JSON_NUMBER.test(text.trim())) ? numberOf(text) : undefined;
+  if (number !== undefined) return number;
+  return type === "json" && (text === "true" || text === "false") ? text === "true" : text;
 }
 
 /** @param {Column[]} columns @param {string} field */
-export function typeOf(columns, field) {
+function typeOf(columns, field) {
   return columns.find(({ name }) => name === field)?.type ?? (field.startsWith("properties.") ? "json" : "text");
 }

@@ -1,6 +1,6 @@
 /** Loading what a view shows: the last answer stays until the next one is there. */
 
-import { useCallback, useEffect, useState } from "../vendor/hooks.js";
+import { useCallback, useEffect, useRef, useState } from "../vendor/hooks.js";
 import { beginLoading, endLoading } from "./announce.js";
 
 /** Answers of the last minute, so that going back asks nothing again. @type {Map<string, {value: unknown, time: number}>} */
@@ -27,11 +27,14 @@ const MAX_KEPT = 50;
  */
 export function useLoad(key, load) {
   const [turn, setTurn] = useState(0);
+  const loadedTurn = useRef(turn);
   const [state, setState] = useState(/** @type {{key: string, value: T | undefined, error: unknown}} */ ({ key: "", value: undefined, error: null }));
   useEffect(() => {
+    const isAgain = turn !== loadedTurn.current;
+    loadedTurn.current = turn;
     if (!key) return undefined;
     const before = kept.get(key);
-    if (turn === 0 && before && Date.now() - before.time < KEPT_MS) {
+    if (!isAgain && before && Date.now() - before.time < KEPT_MS) {
       setState({ key, value: /** @type {T} */ (before.value), error: null });
       return undefined;
     }

@@ -3,7 +3,7 @@
 import { amend, bounds, compare, firstKey, firstTimes, granularity, navigate, page, table, timezone } from "../app_state.js";
 import { rowSpan } from "../api/queries.js";
 import { html } from "../html.js";
-import { comparedBounds, dayCount, isDate, localTimezone, MAX_DAYS, shifted, todayIn } from "../state/dates.js";
+import { comparedBounds, dayCount, following, isDate, localTimezone, MAX_DAYS, shifted, todayIn } from "../state/dates.js";
 import { rangeName } from "../state/format.js";
 import { useState } from "../vendor/hooks.js";
 import { usePanelDraft } from "./draft.js";
@@ -12,7 +12,7 @@ import { Popover } from "./popover.js";
 
 /** @typedef {import("../state/page_state.js").PageState} PageState */
 
-export const PRESETS = [
+const PRESETS = [
   { last: 1, name: "Today" },
   { last: 7, name: "Last 7 days" },
   { last: 14, name: "Last 14 days" },
@@ -93,7 +93,7 @@ export async function learnFirst(signal) {
 /** Move the range by its own length, but not into the future, nor before all days. @param {1 | -1} step */
 export function shiftRange(step) {
   if (step === 1 ? isLatest() : "isAll" in page.value.range) return;
-  const { startDate, endDate } = shifted(bounds.value, step);
+  const { startDate, endDate } = step === 1 ? following(bounds.value, todayIn(timezone.value)) : shifted(bounds.value, step);
   navigate({ range: { from: startDate, to: endDate } });
 }
 

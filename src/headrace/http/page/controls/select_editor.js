@@ -9,7 +9,7 @@ import { OptionList } from "./option_list.js";
 /** @typedef {import("../api/queries.js").Select} Select */
 /** @typedef {import("../api/queries.js").Column} Column */
 
-export const AGGREGATE_WORDS = /** @type {Record<string, string>} */ ({
+const AGGREGATE_WORDS = /** @type {Record<string, string>} */ ({
   count: "count",
   uniq: "unique",
   sum: "sum of",

@@ -24,7 +24,7 @@ export function Word({ label, title, refusal, onCorrect, isAdd = false, draft, c
  */
 export function Choice({ title, value, label, options, refusal, onCorrect, isAdd, isSearchable, takesOther, onChoose, onRemove }) {
   const list = Array.isArray(options) ? options : Object.entries(options).map(([key, words]) => ({ value: key, label: words }));
-  const shown = label ?? list.find((option) => option.value === value)?.label ?? value;
+  const shown = label ?? list.find((option) => option.value === value)?.label ?? String(value ?? ""); // of a link it may be anything
   return html`<${Word} title=${title} label=${shown} refusal=${refusal} onCorrect=${onCorrect} isAdd=${isAdd}>${(/** @type {() => void} */ close) => html`
     <${OptionList} label=${title} value=${value} options=${list} isSearchable=${isSearchable} takesOther=${takesOther} onChoose=${(/** @type {string} */ chosen) => (close(), onChoose(chosen))} />
     ${onRemove && html`<p class="actions"><button type="button" class="quiet danger" onClick=${() => (close(), onRemove())}>Remove</button></p>`}`}<//>`;

@@ -14,8 +14,8 @@ export function isDate(text) {
 
 /** @param {string} date @param {number} days @returns {string} "" for an impossible date */
 export function addDays(date, days) {
-  const time = Date.parse(`${date}T00:00:00Z`) + days * DAY_MS;
-  return Number.isNaN(time) ? "" : new Date(time).toISOString().slice(0, 10);
+  const day = new Date(Date.parse(`${date}T00:00:00Z`) + days * DAY_MS);
+  return Number.isNaN(day.getTime()) ? "" : day.toISOString().slice(0, 10);
 }
 
 /** How many days a range has. @param {Bounds} bounds */
@@ -68,6 +68,12 @@ function firstDayUpTo(endDate, firstDay) {
 export function shifted({ startDate, endDate }, step) {
   const days = step * dayCount({ startDate, endDate });
   return { startDate: addDays(startDate, days), endDate: addDays(endDate, days) };
+}
+
+/** The same number of days after, none of them in the future. @param {Bounds} bounds @param {string} today */
+export function following(bounds, today) {
+  const next = shifted(bounds, 1);
+  return next.endDate <= today ? next : { startDate: addDays(today, 1 - dayCount(bounds)), endDate: today };
 }
 
 /**

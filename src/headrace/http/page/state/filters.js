@@ -2,7 +2,7 @@
 
 import { valueName } from "./format.js";
 
-/** @typedef {string | number | boolean} Scalar */
+/** @typedef {string | number | bigint | boolean} Scalar */
 /** @typedef {{field: string, operator: string, value?: Scalar | Scalar[] | null}} Filter */
 /** @typedef {Filter | {or: FilterItem[]} | {and: FilterItem[]}} FilterItem */
 
@@ -46,12 +46,12 @@ const COLUMN_WORDS = /** @type {Record<string, string>} */ ({
 
 /** A column's name for people. @param {string} column */
 export function columnWords(column) {
-  const words = COLUMN_WORDS[column] ?? column.replace(/^properties\./, "property ").replaceAll("_", " ");
+  const words = Object.hasOwn(COLUMN_WORDS, column) ? String(COLUMN_WORDS[column]) : column.replace(/^properties\./, "property ").replaceAll("_", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** All single filters, in order. @param {FilterItem[]} items @returns {Filter[]} */
-export function singleFilters(items) {
+function singleFilters(items) {
   return items.flatMap((item) => {
     if ("or" in item) return singleFilters(item.or);
     return "and" in item ? singleFilters(item.and) : [item];
@@ -93,4 +93,19 @@ export function isFilterItem(value) {
   if ("or" in value) return Array.isArray(value.or) && value.or.every(isFilterItem);
   if ("and" in value) return Array.isArray(value.and) && value.and.every(isFilterItem);
   return "field" in value && typeof value.field === "string" && "operator" in value && typeof value.operator === "string";
+}
+
+/** Whether a value is an object whose filters, if it has any, can be shown. @param {any} value */
+export function hasFilters(value) {
+  return isObject(value) && isListOf(isFilterItem, value.filters);
+}
+
+/** @param {unknown} value */
+export function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Whether a value is a list of such entries, or none. @param {(one: any) => boolean} isEntry @param {any} value */
+export function isListOf(isEntry, value) {
+  return value == null || (Array.isArray(value) && value.every(isEntry));
 }

@@ -2,6 +2,7 @@
 
 import { isDate, isTimezone, MAX_DAYS } from "./dates.js";
 import { isFilterItem } from "./filters.js";
+import { parseJson } from "./json.js";
 
 /** @typedef {import("./dates.js").Range} Range */
 /** @typedef {import("./dates.js").Granularity} Granularity */
@@ -126,7 +127,7 @@ function parseRange(from, to, last, fitted) {
 /** @param {string} text @returns {FilterItem[]} */
 function parseFilters(text) {
   try {
-    const items = JSON.parse(text || "[]");
+    const items = parseJson(text || "[]");
     return Array.isArray(items) && items.every(isFilterItem) ? items : [];
   } catch {
     return [];

@@ -1,6 +1,7 @@
 /** The body of a custom query: read from text, changed at a place, described. Pure. */
 
-import { isFilterItem } from "./filters.js";
+import { hasFilters, isFilterItem, isListOf, isObject } from "./filters.js";
+import { parseJson } from "./json.js";
 
 /** @typedef {import("./filters.js").FilterItem} FilterItem */
 /** @typedef {{field: string, aggregate: string, alias?: string, filters?: FilterItem[]}} Select */
@@ -16,7 +17,7 @@ import { isFilterItem } from "./filters.js";
  * @property {number} [offset]
  * @property {boolean} [fill]
  * @property {{field: string, direction?: string}[]} [orderBy]
- * @property {{field: string, operator: string, value: number}[]} [having]
+ * @property {{field: string, operator: string, value: number | bigint}[]} [having]
  * @property {number} [top]
  * @property {boolean} [others]
  * @property {string | {startDate: string, endDate: string}} [compare]
@@ -39,7 +40,7 @@ export function firstBody(timezone) {
 export function parseBody(text) {
   let body;
   try {
-    body = JSON.parse(text);
+    body = parseJson(text);
   } catch (error) {
     return { body: null, problem: error instanceof Error ? error.message : String(error) };
   }
@@ -52,15 +53,8 @@ export function parseBody(text) {
 
 /** Whether the lists of a body are such that they can be shown as words; all else is the service's to refuse. @param {any} body */
 function isDrawable({ query, orderBy, having }) {
-  const isObject = (/** @type {unknown} */ one) => typeof one === "object" && one !== null && !Array.isArray(one);
-  const isListOf = (/** @type {(one: any) => boolean} */ isEntry, /** @type {any} */ value) => value == null || (Array.isArray(value) && value.every(isEntry));
-  return isListOf((one) => isObject(one) && typeof one.field === "string" && isListOf(isFilterItem, one.filters), query.selects) && isListOf(isFilterItem, query.filters)
+  return isListOf((one) => hasFilters(one) && typeof one.field === "string", query.selects) && isListOf(isFilterItem, query.filters)
     && isListOf((one) => typeof one === "string", query.groupBy) && isListOf(isObject, orderBy) && isListOf(isFilterItem, having);
-}
-
-/** @param {any} value @param {Path} path @returns {any} */
-export function valueAt(value, path) {
-  return path.reduce((inner, key) => inner?.[key], value);
 }
 
 /**

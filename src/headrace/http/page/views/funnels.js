@@ -9,8 +9,9 @@ import { RangePicker } from "../controls/range_picker.js";
 import { Choice } from "../controls/word.js";
 import { useSchema } from "../controls/schema.js";
 import { html } from "../html.js";
-import { columnWords } from "../state/filters.js";
+import { columnWords, hasFilters } from "../state/filters.js";
 import { duration, exactNumber, percent, shortNumber, valueName } from "../state/format.js";
+import { parseJson } from "../state/json.js";
 import { stepName } from "../state/analyses/funnel_steps.js";
 import { withAt } from "../state/query_body.js";
 import { rowsByValue } from "../state/rows.js";
@@ -41,7 +42,7 @@ export function Funnels() {
   const body = { ...wanted, steps: wanted.steps.map(({ filters = [], ...step }) => ({ ...step, filters })), ...bounds.value, timezone: timezone.value };
   const id = page.value.website;
   const known = useSchema();
-  const { value, error, isLoading, reload } = useLoad(`funnel ${id} ${JSON.stringify(body)}`, (signal) => funnel(id, body, signal));
+  const { value, error, isLoading, reload } = useLoad(`funnel ${id} ${JSON.stringify(body)}`, async (signal) => ({ wanted, rows: (await funnel(id, body, signal)).data }));
   const columns = known.value?.tables.find(({ name }) => name === "events")?.columns.filter(({ filterable }) => filterable) ?? [];
   const change = (/** @type {Funnel} */ changed) => navigate({ query: JSON.stringify(changed) });
   return html`
@@ -58,7 +59,7 @@ export function Funnels() {
     </section>
     ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
     ${(value || error == null) && html`<section ...${marked({ isLoading }, "card answer")}>
-      ${!value ? html`<${Skeleton} />` : isNobody(value.data) ? html`<${Empty} title="Nobody took the first step in this range">Choose a longer one, or another first step.<//>` : wanted.groupBy ? html`<${Groups} rows=${value.data} steps=${wanted.steps} group=${wanted.groupBy} />` : html`<${Steps} rows=${value.data} steps=${wanted.steps} />`}
+      ${!value ? html`<${Skeleton} />` : isNobody(value.rows) ? html`<${Empty} title="Nobody took the first step in this range">Choose a longer one, or another first step.<//>` : value.wanted.groupBy ? html`<${Groups} rows=${value.rows} steps=${value.wanted.steps} group=${value.wanted.groupBy} />` : html`<${Steps} rows=${value.rows} steps=${value.wanted.steps} />`}
     </section>`}`;
 }
 
@@ -124,8 +125,8 @@ function ratio(part, whole) {
 /** The funnel of the URL, or one to begin with. @param {string} text @returns {Funnel} */
 function funnelOf(text) {
   try {
-    const found = JSON.parse(text);
-    if (Array.isArray(found.steps) && found.steps.length >= 2) return { window: FIRST.window, by: FIRST.by, ...found };
+    const found = parseJson(text);
+    if (Array.isArray(found.steps) && found.steps.length >= 2 && found.steps.every(hasFilters)) return { window: FIRST.window, by: FIRST.by, ...found };
   } catch {
     // No funnel, or a broken one: the first one is shown and written into the URL.
   }

@@ -1,6 +1,6 @@
 /** The overview of a website: one request, beside the range before. */
 
-import { amend, bounds, compare as compared, granularity, navigate, page, timezone, urlWith, website } from "../app_state.js";
+import { amend, bounds, compare as compared, granularity, navigate, page, timezone, urlWith } from "../app_state.js";
 import { rowSpan } from "../api/queries.js";
 import { forgetBreakdowns, summary } from "../api/standard.js";
 import { ChartOrTable } from "../charts/chart_or_table.js";
@@ -127,7 +127,7 @@ function isEmpty(totals, filters) {
 }
 
 function metricName() {
-  return page.value.metric in METRICS ? page.value.metric : "visitors";
+  return Object.hasOwn(METRICS, page.value.metric) ? page.value.metric : "visitors";
 }
 
 /** @param {{summary: Row | undefined, missing: string}} props */
@@ -169,5 +169,3 @@ function exploreUrl(type) {
   const body = { query: breakdownQuery(type, page.value.filters), ...bounds.value, timezone: timezone.value, limit: 1000 };
   return urlWith({ view: "explore", item: "", query: JSON.stringify(body), filters: [], metric: "", granularity: "", compare: "previous_period", range: DEFAULT_STATE.range });
 }
-
-export const title = () => website.value?.name ?? "Overview";

@@ -9,7 +9,9 @@ import { RangePicker } from "../controls/range_picker.js";
 import { Choice } from "../controls/word.js";
 import { useSchema } from "../controls/schema.js";
 import { html } from "../html.js";
+import { hasFilters } from "../state/filters.js";
 import { bucketName, exactNumber, percent, shortBucketName, shortNumber } from "../state/format.js";
+import { parseJson } from "../state/json.js";
 import { withAt } from "../state/query_body.js";
 import { begunPeriods, isOpen, sizeOf, together } from "../state/analyses/cohorts.js";
 import { useEffect, useState } from "../vendor/hooks.js";
@@ -30,7 +32,7 @@ export function Retention() {
   const body = { ...wanted, first: { filters: wanted.first.filters ?? [] }, return: { filters: wanted.return.filters ?? [] }, ...bounds.value, timezone: timezone.value };
   const id = page.value.website;
   const known = useSchema();
-  const { value, error, isLoading, reload } = useLoad(`retention ${id} ${JSON.stringify(body)}`, (signal) => retention(id, body, signal));
+  const { value, error, isLoading, reload } = useLoad(`retention ${id} ${JSON.stringify(body)}`, async (signal) => ({ wanted, rows: (await retention(id, body, signal)).data }));
   const columns = known.value?.tables.find(({ name }) => name === "events")?.columns.filter(({ filterable }) => filterable) ?? [];
   const change = (/** @type {Wanted} */ changed) => navigate({ query: JSON.stringify(changed) });
   const set = (/** @type {(string | number)[]} */ path, /** @type {unknown} */ changed) => change({ ...FIRST, ...withAt(wanted, path, changed) });
@@ -46,7 +48,7 @@ export function Retention() {
     </div></section>
     ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
     ${(value || error == null) && html`<section ...${marked({ isLoading }, "card answer")}>
-      ${!value ? html`<${Skeleton} />` : value.data.length === 0 ? html`<${Empty} title="Nobody began in this range">Choose a longer one, or other events to begin with.<//>` : html`<${Cohorts} rows=${value.data} granularity=${wanted.granularity} />`}
+      ${!value ? html`<${Skeleton} />` : value.rows.length === 0 ? html`<${Empty} title="Nobody began in this range">Choose a longer one, or other events to begin with.<//>` : html`<${Cohorts} rows=${value.rows} granularity=${value.wanted.granularity} />`}
     </section>`}`;
 }
 
@@ -100,8 +102,9 @@ function Share({ count, size, isOpen = false }) {
 /** @param {string} text @returns {Wanted} */
 function wantedOf(text) {
   try {
-    const found = JSON.parse(text);
-    return { ...FIRST, ...found, first: found.first ?? FIRST.first, return: found.return ?? FIRST.return };
+    const found = parseJson(text);
+    const wanted = { ...FIRST, ...found, first: found.first ?? FIRST.first, return: found.return ?? FIRST.return };
+    return hasFilters(wanted.first) && hasFilters(wanted.return) ? wanted : FIRST;
   } catch {
     return FIRST;
   }

@@ -9,7 +9,7 @@ import { useLoad } from "../controls/load.js";
 import { Failure, Skeleton } from "../controls/messages.js";
 import { html } from "../html.js";
 import { ago, counted, datetime } from "../state/format.js";
-import { faultsOf, kindOf, titleOf } from "../state/live/live_items.js";
+import { faultsOf, titleOf } from "../state/live/live_items.js";
 import { DEFAULT_STATE } from "../state/page_state.js";
 import { useEffect, useState } from "../vendor/hooks.js";
 
@@ -75,19 +75,24 @@ function Light({ id, onFirst }) {
 }
 
 /**
- * Count what is there and listen for what comes; where nothing can be heard, count again and again.
+ * Count what is there and listen for what comes, which is counted again, as the last count may have
+ * it or not; where nothing can be heard, count again and again.
  * @param {string} id
  * @param {{onArrived: (arrived: Arrived) => void, onFaults: (faults: string[]) => void, onError: (error: unknown) => void}} report
  */
 function watch(id, { onArrived, onFaults, onError }) {
   const controller = new AbortController();
   let known = { count: 0, bots: 0, latest: "" };
+  let title = "";
   let timer = 0;
+  let recount = 0;
+  let counted = 0;
   const count = async (isHeard = true) => {
+    counted = Date.now();
     const { data } = await custom(id, BODY, controller.signal);
     const { events = 0, bots = 0, latest = "" } = data[0] ?? {};
     known = { count: Math.max(known.count, events), bots: Math.max(known.bots, bots), latest: latest || known.latest }; // heard meanwhile
-    if (isHeard || known.count) onArrived({ ...known, title: "" });
+    if (isHeard || known.count) onArrived({ ...known, title });
   };
   const countUntilThere = () => count().then(() => known.count || poll(), fail);
   const poll = () => {
@@ -99,13 +104,14 @@ function watch(id, { onArrived, onFaults, onError }) {
     if (item.kind === "refused") onFaults(faultsOf(shown));
     if (item.kind !== "event" || item.body.table !== "events") return;
     onFaults([]);
-    if (item.body.row.is_bot) {
-      known = { ...known, bots: known.bots + 1 };
-      onArrived({ ...known, title: "" });
-      return;
-    }
-    known = { ...known, count: known.count + 1, latest: item.body.row.time };
-    onArrived({ ...known, title: `${kindOf(shown) === "event" ? "" : kindOf(shown)} ${titleOf(shown)} ${item.body.row.path ?? ""}`.trim() });
+    const { is_bot: isBot, time, path } = item.body.row;
+    if (!isBot) title = `${titleOf(shown)} ${path ?? ""}`.trim();
+    known = isBot ? { ...known, bots: known.bots || 1 } : { ...known, count: known.count || 1, latest: time };
+    onArrived({ ...known, title });
+    recount ||= window.setTimeout(() => {
+      recount = 0;
+      count().catch(fail);
+    }, counted + PAUSE_MS - Date.now());
   };
   const close = openLive(id, onItem, (state) => {
     if (state === "refused") countUntilThere();
@@ -115,6 +121,7 @@ function watch(id, { onArrived, onFaults, onError }) {
   return () => {
     controller.abort();
     clearTimeout(timer);
+    clearTimeout(recount);
     close();
   };
 }

@@ -14,7 +14,7 @@ import { useEffect, useRef, useState } from "../vendor/hooks.js";
 /** @typedef {{view: string, name: string, key: string, icon: string}} Entry  `icon` is the path of a line drawing, 16 by 16 */
 
 /** @type {Entry[]} */
-export const ENTRIES = [
+const ENTRIES = [
   { view: "overview", name: "Overview", key: "o", icon: "M2 13.5h12M3.5 11V7M7 11V3.5M10.5 11V8.5M13.5 11V5.5" },
   { view: "explore", name: "Explore", key: "e", icon: "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.5 10.5l3.5 3.5" },
   { view: "vitals", name: "Web vitals", key: "v", icon: "M2.5 11a5.5 5.5 0 0 1 11 0M8 11l2.5-3" },
@@ -78,7 +78,7 @@ function SignOut() {
     ${failure && html`<p class="refusal" role="alert">${failure}</p>`}`;
 }
 
-export function WebsitePicker() {
+function WebsitePicker() {
   const websites = session.value?.websites ?? [];
   const options = websites.map(({ id, name, domain }) => ({ value: id, label: name, hint: domain, isFoundByHint: true }));
   const name = website.value?.name ?? (page.value.website || "Choose a website");

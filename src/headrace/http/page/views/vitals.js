@@ -11,6 +11,7 @@ import { RangePicker } from "../controls/range_picker.js";
 import { Tabs } from "../controls/tabs.js";
 import { html } from "../html.js";
 import { openBucket } from "../state/dates.js";
+import { toggled } from "../state/filters.js";
 import { bucketName, bucketTime, exactNumber, percent, valueName } from "../state/format.js";
 import { exactVital, ratingOf, RATING_WORDS, VITALS, vitalValue, worstFirst } from "../state/analyses/vitals.js";
 import { useState } from "../vendor/hooks.js";
@@ -26,7 +27,7 @@ const COLUMNS = ["path", "device_type", "country", "browser_name", "os_name"];
 const DIMENSIONS = { path: "Pages", device_type: "Devices", country: "Countries", browser_name: "Browsers", os_name: "Systems" };
 
 export function Vitals() {
-  const metric = page.value.metric in VITALS ? page.value.metric : "LCP";
+  const metric = Object.hasOwn(VITALS, page.value.metric) ? page.value.metric : "LCP";
   const summary = useQuery({ query: { table: "performance", selects: [P75, SAMPLES, ...SHARES], groupBy: ["metric_name"], filters: page.value.filters } });
   const rows = new Map((summary.value?.data ?? []).map((row) => [row["metric_name"], row]));
   return html`
@@ -69,7 +70,7 @@ function Details({ metric }) {
     const rating = ratingOf(metric, value);
     return html`<span class="rated">${rating && html`<em class=${`rating ${rating}`}>${RATING_WORDS[rating]}</em>`}${" "}<span title=${exactVital(metric, value)}>${vitalValue(metric, value)}</span></span>`;
   };
-  const name = (/** @type {any} */ value, /** @type {Row} */ row) => html`<button type="button" class="link" title=${valueName(dimension, value)} onClick=${() => navigate({ filters: [...page.value.filters, { field: dimension, operator: "eq", value }] })}>${valueName(dimension, value)}</button>${ratingOf(metric, row["p75"]) && html`<${Shares} row=${row} />`}`;
+  const name = (/** @type {any} */ value, /** @type {Row} */ row) => html`<button type="button" class="link" title=${valueName(dimension, value)} onClick=${() => navigate({ filters: toggled(page.value.filters, { field: dimension, operator: "eq", value }) })}>${valueName(dimension, value)}</button>${ratingOf(metric, row["p75"]) && html`<${Shares} row=${row} />`}`;
   const share = { isNumber: true, isMinor: true, format: (/** @type {number | null} */ value) => percent(value) };
   return html`
     <section ...${marked(series, "card lead")}>

@@ -1,5 +1,7 @@
 /** Whose rows are to be erased, as the body of an erasure. Pure. */
 
+import { numberOf } from "../json.js";
+
 /** @typedef {{selector: string, key: string, value: string, type: string, withVisitors: boolean}} Selection  `key` and `type` are of properties */
 
 export const SELECTORS = /** @type {Record<string, string>} */ (Object.freeze({
@@ -27,9 +29,9 @@ export function selectorOf({ selector, key, value, type, withVisitors }) {
   return { [selector]: value, ...(selector === "profileId" && withVisitors && { withVisitors }) };
 }
 
-/** @param {string} text @param {string} type @returns {string | number | boolean | undefined} undefined where the text has another type */
+/** @param {string} text @param {string} type @returns {string | number | bigint | boolean | undefined} undefined where the text has another type */
 function valueOf(text, type) {
-  if (type === "number") return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : undefined;
+  if (type === "number") return numberOf(text);
   if (type === "boolean") return { true: true, false: false }[text.trim().toLowerCase()];
   return text;
 }

@@ -33,7 +33,7 @@ export function titleOf({ kind, body }, timezone = "UTC") {
   if (kind === "refused") return `${body.path}: ${body.code}`;
   const { row } = body;
   if (body.table === "errors") return row.message || row.error_type || "(no message)";
-  return body.table === "performance" ? `${row.metric_name} ${vitalValue(row.metric_name, row.metric_value)}` : row.event_name;
+  return body.table === "performance" ? `${row.metric_name} ${vitalValue(row.metric_name, Number(row.metric_value))}` : row.event_name;
 }
 
 /** @param {{count: number | null, from?: string, to?: string}} body @param {string} timezone */

@@ -11,6 +11,7 @@ import { outputColumns, outputName } from "../../state/query_body.js";
 
 /** @typedef {import("../../api/queries.js").CustomBody} CustomBody */
 /** @typedef {import("../../api/queries.js").Answer} Answer */
+/** @typedef {import("../../charts/data_table.js").Order} Order */
 /** @typedef {Record<string, any>} Row */
 
 const MAX_LINES = 8;
@@ -19,7 +20,7 @@ const OTHERS = "all others";
 const VIEWS = /** @type {Record<string, string>} */ ({ line: "Over time", bars: "Bars", table: "Table", number: "Number" });
 
 /** The ways in which a query can be shown, best first. @param {CustomBody} body */
-export function viewsOf(body) {
+function viewsOf(body) {
   const { date, groups } = outputColumns(body);
   if (groups.length + date.length && numberNames(body).length === 0) return ["table"];
   if (date.length) return ["line", "table"];
@@ -31,14 +32,14 @@ function numberNames({ query }) {
   return query.selects.filter(({ aggregate }) => aggregate !== "earliest" && aggregate !== "latest").map(outputName);
 }
 
-/** @param {{body: CustomBody, answer: Answer, view: string, onView: (view: string) => void, onChange: (body: CustomBody) => void}} props */
-export function AnswerView({ body, answer, view, onView, onChange }) {
+/** @param {{body: CustomBody, answer: Answer, view: string, onView: (view: string) => void, onOrder: (order: Order) => void}} props */
+export function AnswerView({ body, answer, view, onView, onOrder }) {
   const views = viewsOf(body);
   const shown = views.includes(view) ? view : String(views[0]);
   const View = { line: Line, bars: Bars, number: Numbers, table: Table }[shown] ?? Table;
   return html`<section class="card answer">
     <header><${Tabs} label="Views of the answer" tabs=${views.map((name) => [name, VIEWS[name]])} value=${shown} onChoose=${onView} /></header>
-    ${answer.data.length ? html`<${View} body=${body} answer=${answer} onChange=${onChange} />` : html`<${Empty} title="No rows">Nothing matches this query in this range.<//>`}
+    ${answer.data.length ? html`<${View} body=${body} answer=${answer} onOrder=${onOrder} />` : html`<${Empty} title="No rows">Nothing matches this query in this range.<//>`}
     <${Truth} body=${body} meta=${answer.meta} />
   </section>`;
 }
@@ -122,8 +123,8 @@ function shownIn({ timezone = "UTC" }) {
   return (/** @type {any} */ value, /** @type {(value: number) => string} */ format) => valueText(value, timezone, format);
 }
 
-/** @param {{body: CustomBody, answer: Answer, onChange: (body: CustomBody) => void}} props */
-function Table({ body, answer, onChange }) {
+/** @param {{body: CustomBody, answer: Answer, onOrder: (order: Order) => void}} props */
+function Table({ body, answer, onOrder }) {
   const { date, groups, values } = outputColumns(body);
   const bucket = body.granularity ?? "daily";
   const shown = shownIn(body);
@@ -138,7 +139,7 @@ function Table({ body, answer, onChange }) {
   const others = (answer.others ?? []).map((row) => ({ ...row, ...Object.fromEntries(groups.map((key) => [key, OTHERS])) }));
   const rows = [...answer.data, ...others].map(flat);
   const isWide = date.length + groups.length > 1 || values.length > 2 || values.some((key) => rows.some((row) => typeof row[key] === "string"));
-  return html`<${DataTable} caption="Answer" columns=${columns} rows=${rows} isStacked=${isWide} order=${body.orderBy?.[0]} onOrder=${body.top || rows.length < 2 ? undefined : (/** @type {any} */ order) => onChange({ ...body, orderBy: [order] })} totals=${answer.totals && flat(answer.totals)} />`;
+  return html`<${DataTable} caption="Answer" columns=${columns} rows=${rows} isStacked=${isWide} order=${body.orderBy?.[0]} onOrder=${body.top || rows.length < 2 ? undefined : onOrder} totals=${answer.totals && flat(answer.totals)} />`;
 }
 
 /** @param {string | null} code */

@@ -10,6 +10,7 @@ import { OptionList } from "../../controls/option_list.js";
 import { Popover } from "../../controls/popover.js";
 import { useSchema } from "../../controls/schema.js";
 import { html } from "../../html.js";
+import { parseJson } from "../../state/json.js";
 import { firstBody, parseBody } from "../../state/query_body.js";
 import { corrected, locate } from "../../state/refusals.js";
 import { useEffect, useState } from "../../vendor/hooks.js";
@@ -25,7 +26,7 @@ export function Explore() {
   const [isJson, setJson] = useDraft("json opened", () => false);
   const [saved, setSaved] = useState(/** @type {{of: string, token: import("../../api/saved.js").SavedToken, Note: any} | null} */ (null));
   const known = useSchema();
-  const { value, error, isLoading, reload } = useLoad(body ? `explore ${id} ${text}` : "", (signal) => custom(id, /** @type {CustomBody} */ (body), signal));
+  const { value, error, isLoading, reload } = useLoad(body ? `explore ${id} ${text}` : "", (signal) => answered(id, /** @type {CustomBody} */ (body), signal));
   const onChange = (/** @type {CustomBody} */ changed) => navigate({ query: JSON.stringify(changed) });
   useEffect(() => {
     if (!query) amend({ query: text });
@@ -49,8 +50,13 @@ export function Explore() {
     </section>
     ${error != null && !refusal && html`<${Failure} error=${error} onRetry=${reload} />`}
     <div class=${value && (isLoading || error != null) ? "stale" : ""} aria-busy=${isLoading}>
-      ${body && value ? html`<${AnswerView} body=${body} answer=${value} view=${metric} onChange=${onChange} onView=${(/** @type {string} */ view) => amend({ metric: view })} />` : isLoading && error == null ? html`<section class="card answer"><${Skeleton} lines=${8} /></section>` : null}
+      ${body && value ? html`<${AnswerView} ...${value} view=${metric} onOrder=${(/** @type {any} */ order) => onChange({ ...body, orderBy: [order] })} onView=${(/** @type {string} */ view) => amend({ metric: view })} />` : isLoading && error == null ? html`<section class="card answer"><${Skeleton} lines=${8} /></section>` : null}
     </div>`;
+}
+
+/** An answer and its query, with which it is shown until the next one is there. @param {string} id @param {CustomBody} body @param {AbortSignal} signal */
+async function answered(id, body, signal) {
+  return { body, answer: await custom(id, body, signal) };
 }
 
 /** The list of saved queries, which is loaded when it is opened. @param {import("./saved.js").PanelProps} props */
@@ -71,7 +77,7 @@ function LatePanel(props) {
 function JsonEditor({ text, onChange }) {
   const [written, setWritten] = useDraft(`json ${text}`, () => pretty(text));
   const { problem } = parseBody(written);
-  return html`<form class="json" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), !problem && onChange(JSON.stringify(JSON.parse(written))))}>
+  return html`<form class="json" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), !problem && onChange(JSON.stringify(parseJson(written))))}>
     <textarea class="mono" aria-label="Query as JSON" spellcheck=${false} rows=${Math.min(28, written.split("\n").length + 1)} value=${written} onInput=${(/** @type {any} */ event) => setWritten(event.target.value)}></textarea>
     <p class="actions"><button type="submit" class="primary" disabled=${Boolean(problem) || written === pretty(text)}>Run</button><span class="refusal" role="alert">${problem}</span></p></form>`;
 }
@@ -79,7 +85,7 @@ function JsonEditor({ text, onChange }) {
 /** @param {string} text */
 function pretty(text) {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    return JSON.stringify(parseJson(text), null, 2);
   } catch {
     return text;
   }
@@ -95,6 +101,7 @@ function CopyAs({ body, website }) {
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const copy = async (/** @type {keyof FORMS} */ form) => {
     setError(null);
+    if (!navigator.clipboard) throw new ApiError("Not copied: browsers allow it on HTTPS pages alone", { status: 0, code: "NO_CLIPBOARD" });
     setWaiting(true);
     const text = form === "sql" ? await customSql(website, body) : (await import("../../state/copy_as.js")).COPIES[form]?.({ origin: location.origin, website, body });
     await navigator.clipboard.writeText(text ?? "");

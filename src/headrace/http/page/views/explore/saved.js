@@ -49,7 +49,7 @@ export function Panel({ website, body, onOpen, onSaved }) {
 }
 
 /** What became of saving, with the address of the answer. @param {{saved: SavedToken, onClose: () => void}} props */
-export function SavedNote({ saved, onClose }) {
+function SavedNote({ saved, onClose }) {
   return html`<section class="saved-note" role="status"><p><strong>Saved as <bdi>${saved.name}</bdi>.</strong>${" "}
       ${saved.token ? "Anyone who has this address can read the answer of this query, and nothing else. It is shown this once. Its ending may also be csv, arrow, parquet or ndjson." : "Addresses that were given away before answer the new query. This one needs a key."}</p>
     <${Copyable} text=${saved.url} label="Copy address" /><button type="button" class="quiet" onClick=${onClose}>Close</button></section>`;

@@ -8,9 +8,10 @@ import { AddFilter, FilterWords } from "../../controls/filter_words.js";
 import { SelectEditor, selectWords } from "../../controls/select_editor.js";
 import { Choice, Word } from "../../controls/word.js";
 import { html } from "../../html.js";
-import { boundsOf, bucketCount, MAX_DAYS, suitableGranularity } from "../../state/dates.js";
-import { columnWords, filterSentence } from "../../state/filters.js";
+import { boundsOf, bucketCount, isDate, isTimezone, MAX_DAYS, suitableGranularity } from "../../state/dates.js";
+import { columnWords, filterSentence, isObject } from "../../state/filters.js";
 import { rangeName } from "../../state/format.js";
+import { numberOf } from "../../state/json.js";
 import { outputColumns, withAt, withRange } from "../../state/query_body.js";
 import { corrected } from "../../state/refusals.js";
 
@@ -18,6 +19,7 @@ import { corrected } from "../../state/refusals.js";
 /** @typedef {import("../../api/queries.js").Schema} Schema */
 /** @typedef {import("../../state/query_body.js").Path} Path */
 /** @typedef {import("../../state/refusals.js").Refusal} Refusal */
+/** @typedef {import("../../state/dates.js").Bounds} Bounds */
 /** @typedef {{body: CustomBody, schema: Schema, refusal: Refusal | null, onChange: (body: CustomBody) => void}} Props */
 
 const BUCKETS = { "": "one total", hourly: "hour", daily: "day", weekly: "week", monthly: "month" };
@@ -60,7 +62,7 @@ export function Sentence(props) {
       options=${Object.entries(BUCKETS).map(([value, label]) => ({ value, label }))} onChoose=${(/** @type {string} */ bucket) => onChange(withBucket(body, bucket))} />
     <span>over</span>
     <${Word} draft="days" title="Range of days" label=${rangeLabel(body)} ...${at("startDate")}>${(/** @type {() => void} */ close) => html`<${RangePanel}
-      range=${rangeOf(body)} bounds=${boundsOf(rangeOf(body), body.timezone ?? "UTC")} onChoose=${async (/** @type {any} */ range) => (close(), onChange("isAll" in range ? await withAllDays(body) : withRange(body, range)))} />`}<//>
+      range=${rangeOf(body)} bounds=${boundsOf(rangeOf(body), zoneOf(body))} onChoose=${async (/** @type {any} */ range) => (close(), onChange("isAll" in range ? await withAllDays(body) : withRange(body, range)))} />`}<//>
     <span>in</span>
     <${Choice} title="Time zone" value=${body.timezone ?? "UTC"} isSearchable=${true} ...${at("timezone")} options=${zones()} onChoose=${(/** @type {string} */ zone) => set(["timezone"], zone)} />
     <${More} ...${props} set=${set} at=${at} />
@@ -76,7 +78,7 @@ function More({ body, set, at, onChange }) {
   })));
   const compares = { "": "nothing", previous_period: "the previous period", previous_year: "the previous year" };
   const tops = [5, 10, 20, 50].flatMap((top) => [false, true].map((others) => ({ value: topValue({ top, others }), label: topWords({ top, others }) })));
-  const compare = typeof body.compare === "object" ? rangeName(body.compare) : compares[/** @type {""} */ (body.compare ?? "")];
+  const compare = isObject(body.compare) ? daysLabel(/** @type {Bounds} */ (body.compare)) : compares[/** @type {""} */ (body.compare ?? "")];
   const hasTop = Boolean(body.granularity && body.query.groupBy?.length);
   return html`
     ${hasTop && html`<span>of</span><${Choice} title="Groups" value=${topValue(body)} label=${topWords(body)} options=${[{ value: "", label: topWords({}) }, ...tops]} ...${at("top")}
@@ -124,14 +126,15 @@ function Having({ body, set, names, at }) {
     <${Word} isAdd=${true} draft="condition" title="Condition for rows" label=${list.length ? "+" : "+ having"}>${(/** @type {() => void} */ close) => form(list.length, close)}<//>`;
 }
 
-/** @param {{names: string[], entry?: {field: string, operator: string, value: number}, onDone: (entry: object) => void, onRemove?: () => void}} props */
+/** @param {{names: string[], entry?: {field: string, operator: string, value: number | bigint}, onDone: (entry: object) => void, onRemove?: () => void}} props */
 function HavingForm({ names, entry, onDone, onRemove }) {
   const [field, setField] = usePanelDraft("figure", () => entry?.field ?? names[0] ?? "");
   const [operator, setOperator] = usePanelDraft("operator", () => entry?.operator ?? "gte");
   const [value, setValue] = usePanelDraft("value", () => String(entry?.value ?? ""));
-  const isReady = value.trim() !== "" && Number.isFinite(Number(value));
+  const number = numberOf(value);
+  const isReady = number !== undefined;
   const input = (/** @type {(text: string) => void} */ change) => (/** @type {any} */ event) => change(event.target.value);
-  return html`<form class="value-form" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), isReady && onDone({ field, operator, value: Number(value) }))}>
+  return html`<form class="value-form" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), isReady && onDone({ field, operator, value: number }))}>
     <select aria-label="Figure" value=${field} onChange=${input(setField)}>${names.map((name) => html`<option key=${name}>${name}</option>`)}</select>
     <select aria-label="Operator" value=${operator} onChange=${input(setOperator)}>${["eq", "ne", "gt", "gte", "lt", "lte"].map((name) => html`<option key=${name} value=${name}>${filterSentence({ field: "", operator: name }).trim()}</option>`)}</select>
     <input inputmode="decimal" aria-label="Value" value=${value} onInput=${input(setValue)} />
@@ -162,9 +165,20 @@ function rangeOf({ lastDays, startDate, endDate }) {
 }
 
 /** @param {CustomBody} body */
-function rangeLabel(body) {
-  if (body.lastDays !== undefined) return body.lastDays === 1 ? "today" : `the last ${body.lastDays} days`;
-  return body.startDate && body.endDate ? rangeName({ startDate: body.startDate, endDate: body.endDate }) : "no days";
+function rangeLabel({ lastDays, startDate, endDate }) {
+  if (lastDays !== undefined) return lastDays === 1 ? "today" : `the last ${lastDays} days`;
+  return startDate && endDate ? daysLabel({ startDate, endDate }) : "no days";
+}
+
+/** Days as they are written where they are none: the service says what is wrong with them. @param {Bounds} days */
+function daysLabel(days) {
+  const { startDate, endDate } = days;
+  return isDate(startDate) && isDate(endDate) ? rangeName(days) : `${startDate} – ${endDate}`;
+}
+
+/** The zone in which a query's days are looked for. @param {CustomBody} body */
+function zoneOf({ timezone = "UTC" }) {
+  return isTimezone(timezone) ? timezone : "UTC";
 }
 
 /** From the first row to today. Buckets that are more than the rows of the answer become longer. @param {CustomBody} body @returns {Promise<CustomBody>} */
@@ -172,7 +186,7 @@ async function withAllDays(body) {
   const { query, granularity, limit = 1000 } = body;
   try {
     const { first } = await rowSpan(page.value.website, undefined, /^(sessions|profiles)$/.test(query.table) ? "events" : query.table);
-    const bounds = boundsOf({ isAll: true }, body.timezone ?? "UTC", Date.now(), first);
+    const bounds = boundsOf({ isAll: true }, zoneOf(body), Date.now(), first);
     const whole = withRange(body, { from: bounds.startDate, to: bounds.endDate });
     return granularity && bucketCount(bounds, granularity) > limit ? { ...whole, granularity: suitableGranularity(bounds) } : whole;
   } catch {
