@@ -92,9 +92,13 @@ EXPORT_ERRORS = (
 
 
 SESSION_ERRORS = (
+    MethodNotAllowed,
+    PayloadTooLarge,
+    RequestTimeout,
+    DirectoryUnavailable,
+)
+SIGN_IN_ERRORS = (
     *_BODY_ERRORS,
-    InvalidBody,
-    AuthenticationRequired,
     InvalidSignIn,
     MissingScope,
     OriginNotAuthorized,
@@ -123,6 +127,11 @@ READING_ERRORS = (
 )
 """Of administration that changes nothing and takes no body."""
 
+LISTING_ERRORS = tuple(error for error in READING_ERRORS if error is not InvalidQuery)
+"""Of reading without parameters."""
+
+DELETING_ERRORS = (*LISTING_ERRORS, RateLimited, SharedStateUnavailable)
+
 STORAGE_ERRORS = (
     MethodNotAllowed,
     PayloadTooLarge,
@@ -133,6 +142,7 @@ STORAGE_ERRORS = (
     RateLimited,
     WebsiteNotFound,
     WebsiteMissingOrganization,
+    InvalidQuery,
     StoreUnavailable,
     DirectoryUnavailable,
     SharedStateUnavailable,

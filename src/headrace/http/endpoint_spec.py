@@ -18,10 +18,10 @@ class CorsPolicy(Enum):
 
 
 class EndpointSpec(Struct, frozen=True):
-    """One endpoint. `name` is its label in metrics and logs; `errors` is what it may raise.
+    """One endpoint. `name` is its label in metrics and logs, and the name of its first method.
 
-    `scope` is what a key needs where `errors` has `MissingScope`. `query_errors` are the codes of
-    `InvalidQuery`. `is_ingestion` marks the endpoints that accept events. `is_routine` marks those
+    `errors`, `scope` and `query_errors` are those of the first method: see `Operation`.
+    `is_ingestion` marks the endpoints that accept events. `is_routine` marks those
     whose successful requests are too many and too alike for a line each in the access log.
     `is_cancelled_by_disconnect` marks those that end when their client leaves. `other_methods` are
     those of another endpoint with the same path.
@@ -44,3 +44,25 @@ class EndpointSpec(Struct, frozen=True):
     def path_methods(self) -> tuple[str, ...]:
         """All methods of the path, as `Allow` lists them: RFC 9110, section 10.2.1."""
         return (*self.other_methods, *self.methods)
+
+    @property
+    def first(self) -> "Operation":
+        """The first method, for which the endpoint is described by its own name."""
+        return Operation(
+            self, self.methods[0], self.name, self.errors, self.scope, self.query_errors
+        )
+
+
+class Operation(Struct, frozen=True):
+    """A method of an endpoint, as the OpenAPI document has it. `name` is its `operationId`.
+
+    `errors` is what it may raise. `scope` is what a key needs where `errors` has `MissingScope`.
+    `query_errors` are the codes of `InvalidQuery`.
+    """
+
+    endpoint: EndpointSpec
+    method: str
+    name: str
+    errors: tuple[type[HeadraceError], ...]
+    scope: Scope
+    query_errors: tuple[QueryErrorCode, ...] = ()

@@ -4,6 +4,7 @@ from headrace.base.errors import (
     SAVED_ERROR_CODES,
     AuthenticationRequired,
     DirectoryUnavailable,
+    HeadraceError,
     InvalidApiKey,
     InvalidQuery,
     MethodNotAllowed,
@@ -29,11 +30,12 @@ from headrace.http.endpoint_errors import (
     EXPORT_ERRORS,
     FUNNEL_CODES,
     INGESTION_ERRORS,
+    LISTING_ERRORS,
     QUERY_ERRORS,
     READING_ERRORS,
     RETENTION_CODES,
     SAVED_CODES,
-    SESSION_ERRORS,
+    SIGN_IN_ERRORS,
     STANDARD_CODES,
     STORAGE_ERRORS,
     VALUES_CODES,
@@ -75,40 +77,28 @@ def _query_endpoint(name: str, path: str, query_errors: tuple[QueryErrorCode, ..
     )
 
 
-def _administration_endpoint(name: str, path: str, method: str = "POST") -> EndpointSpec:
-    """Return an endpoint of all objects of a kind, or of the one whose id is in the path."""
-    is_of_one = path.endswith("{id}")
-    others = ("GET", "DELETE") if is_of_one else ("GET",)
-    takes_body = method != "GET"
+def _administration_endpoint(name: str, path: str, *methods: str) -> EndpointSpec:
+    """Return an endpoint of all objects of a kind, or of the one whose id is in the path.
+
+    The first method takes a body, or is GET.
+    """
+    takes_body = methods[0] != "GET"
     return EndpointSpec(
         name,
         f"/v1/admin/{path}",
-        tuple(dict.fromkeys((method, *others))),
+        methods,
         Envelope.QUERY,
-        errors=(
-            *(
-                error
-                for error in ADMINISTRATION_ERRORS
-                if takes_body or error not in (*CONTENT_ERRORS, InvalidQuery)
-            ),
-            *((NotFound,) if is_of_one else ()),
-        ),
+        errors=errors_of_path(path, ADMINISTRATION_ERRORS if takes_body else LISTING_ERRORS),
         scope=Scope.MANAGE_CONFIG,
         query_errors=(QueryErrorCode.INVALID_BODY,) if takes_body else (),
     )
 
 
-def _quarantine_endpoint(name: str, path: str) -> EndpointSpec:
-    """Return an endpoint of all quarantined entries, or of the one whose id is in the path."""
-    errors = tuple(error for error in READING_ERRORS if error is not InvalidQuery)
-    return EndpointSpec(
-        name,
-        f"/v1/admin/{path}",
-        ("GET",),
-        Envelope.QUERY,
-        errors=(*errors, *((NotFound,) if path.endswith("{id}") else ())),
-        scope=Scope.MANAGE_CONFIG,
-    )
+def errors_of_path(
+    path: str, errors: tuple[type[HeadraceError], ...]
+) -> tuple[type[HeadraceError], ...]:
+    """Return the errors of administration at a path: one that has an id may be unknown."""
+    return (*errors, NotFound) if path.endswith("{id}") else errors
 
 
 def _get_endpoint(name: str, path: str, *, is_routine: bool = False) -> EndpointSpec:
@@ -260,7 +250,7 @@ SESSION = EndpointSpec(
     "/v1/session",
     ("POST", "GET", "DELETE"),
     Envelope.QUERY,
-    errors=SESSION_ERRORS,
+    errors=SIGN_IN_ERRORS,
 )
 STORAGE = EndpointSpec(
     "storage",
@@ -268,16 +258,21 @@ STORAGE = EndpointSpec(
     ("GET",),
     Envelope.QUERY,
     errors=STORAGE_ERRORS,
+    query_errors=(QueryErrorCode.INVALID_PARAMETER,),
     is_cancelled_by_disconnect=True,
 )
-ADMIN_ORGANIZATIONS = _administration_endpoint("admin_organizations", "organizations")
-ADMIN_ORGANIZATION = _administration_endpoint("admin_organization", "organizations/{id}", "PATCH")
-ADMIN_WEBSITES = _administration_endpoint("admin_websites", "websites")
-ADMIN_WEBSITE = _administration_endpoint("admin_website", "websites/{id}", "PATCH")
-ADMIN_KEYS = _administration_endpoint("admin_keys", "keys")
-ADMIN_KEY = _administration_endpoint("admin_key", "keys/{id}", "GET")
-ADMIN_QUARANTINE = _quarantine_endpoint("admin_quarantine", "quarantine")
-ADMIN_ENTRY = _quarantine_endpoint("admin_entry", "quarantine/{id}")
+ADMIN_ORGANIZATIONS = _administration_endpoint(
+    "admin_organizations", "organizations", "POST", "GET"
+)
+ADMIN_ORGANIZATION = _administration_endpoint(
+    "admin_organization", "organizations/{id}", "PATCH", "GET", "DELETE"
+)
+ADMIN_WEBSITES = _administration_endpoint("admin_websites", "websites", "POST", "GET")
+ADMIN_WEBSITE = _administration_endpoint("admin_website", "websites/{id}", "PATCH", "GET", "DELETE")
+ADMIN_KEYS = _administration_endpoint("admin_keys", "keys", "POST", "GET")
+ADMIN_KEY = _administration_endpoint("admin_key", "keys/{id}", "GET", "DELETE")
+ADMIN_QUARANTINE = _administration_endpoint("admin_quarantine", "quarantine", "GET")
+ADMIN_ENTRY = _administration_endpoint("admin_entry", "quarantine/{id}", "GET")
 ADMIN_RETRY = EndpointSpec(
     "admin_retry",
     "/v1/admin/quarantine/{id}/retry",

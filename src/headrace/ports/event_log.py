@@ -69,7 +69,10 @@ class EventLog(Protocol):
         ...
 
     async def close(self) -> None:
-        """Make everything that was appended durable and release the log. May be called twice."""
+        """Make everything that was appended durable and release the log. May be called twice.
+
+        Returns when every `on_durable` was called.
+        """
         ...
 
 

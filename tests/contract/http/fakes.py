@@ -61,6 +61,21 @@ from testing.queries import execution_over_store
 
 NOW_MS = 1_767_607_200_000
 REQUEST_ID = "0123456789abcdef"
+INVALID_BODY = {
+    "success": False,
+    "error": "Invalid request body",
+    "code": "INVALID_BODY",
+    "requestId": REQUEST_ID,
+}
+UNREADABLE_BODIES = {
+    "empty": b"",
+    "cut off": b'{"key":',
+    "not UTF-8": b'{"key":"\xff"}',
+    "a byte order mark": b'\xef\xbb\xbf{"key":"a"}',
+    "nested too deeply": b'{"key":' + b"[" * 20_000 + b"]" * 20_000 + b"}",
+}
+"""Bodies that are no JSON, by what is wrong with them."""
+
 CLIENT = ("203.0.113.9", 50_000)
 READER_KEY, WRITER_KEY, FOREIGN_KEY = "hr_reader", "hr_writer", "hr_stranger"
 MANAGER_KEY = "hr_manager"
@@ -375,6 +390,7 @@ class FakeSavedQueries:
     def __init__(self, result: QueryResult) -> None:
         self.result = result
         self.entity_tag = 'W/"1"'
+        self.media_formats: list[str] = []
         self.kept: dict[tuple[WebsiteId, str], SavedQuery] = {}
         self.tokens: dict[str, SavedQuery] = {}
         self.outcome: BaseException | None = None
@@ -417,7 +433,7 @@ class FakeSavedQueries:
 
     async def answer(self, saved: SavedQuery, media_format: str, is_known: IsKnown) -> SavedAnswer:
         assert saved.name
-        assert media_format
+        self.media_formats.append(media_format)
         if self.outcome is not None:
             raise self.outcome
         return SavedAnswer(self.entity_tag, None if is_known(self.entity_tag) else self.result)

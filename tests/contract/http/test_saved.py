@@ -7,6 +7,7 @@ import pytest
 from arro3.io import read_ipc_stream, read_parquet
 
 from headrace.base.errors import InvalidQuery, QueryErrorCode, QueryTimedOut
+from headrace.base.settings import Settings
 from headrace.model.plan import OutputKind
 from headrace.model.saved_query import SavedQuery
 from headrace.model.tenancy import WebsiteId, hash_secret
@@ -100,6 +101,17 @@ def test_rotate_is_true_or_false() -> None:
         "INVALID_PARAMETER",
         'Invalid parameter "rotate": must be true or false',
     )
+
+
+def test_saving_refuses_an_unknown_parameter_and_changes_nothing() -> None:
+    harness = saved_harness()
+    response = save(harness, query=f"website_id={PRIVATE}&rotat=true")
+    assert (response.status, response.json["code"], response.json["error"]) == (
+        400,
+        "INVALID_PARAMETER",
+        'Invalid parameter "rotat" (did you mean "rotate"?)',
+    )
+    assert save(harness, query=f"website_id={PRIVATE}&rotate=true").json["data"]["token"] == "hq_1"
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
@@ -256,6 +268,17 @@ def test_each_format_has_the_rows_and_its_type() -> None:
     parquet = read_parquet(io.BytesIO(responses["parquet"].body)).read_all()
     for table in (arrow, parquet):
         assert {name: table[name].to_pylist() for name in table.column_names} == columns  # pyright: ignore[reportUnknownMemberType] - the stubs' gap
+
+
+def test_csv_with_escaped_texts_is_another_format_to_its_entity_tag() -> None:
+    of_settings: list[list[str]] = []
+    for csv_text in ("exact", "escaped"):
+        harness = Harness(Settings(query_csv_text=csv_text), RESULT)
+        save(harness)
+        for ending in ("csv", "json"):
+            call(harness, "GET", f"top.{ending}")
+        of_settings.append(harness.saved_queries.media_formats)
+    assert of_settings == [["csv-exact", "json"], ["csv-escaped", "json"]]
 
 
 def test_the_accept_header_does_not_change_the_format() -> None:

@@ -8,7 +8,7 @@ import pytest
 from headrace.base.settings import load_settings
 from headrace.http.apidocs.openapi import make_document
 from headrace.query.schema.document import query_schema
-from testing.service import BASE_SETTINGS, Service
+from testing.service import BASE_SETTINGS, PATIENT_QUERIES, Service
 from tests.e2e.envelopes import METHOD_NOT_ALLOWED, error_envelope, outcome
 
 SERVICE_PATHS = ["/health", "/ready", "/metrics", "/openapi.json", "/docs", "/v1/query/schema"]
@@ -22,6 +22,7 @@ def test_health_is_200(service: Service) -> None:
 def test_ready_is_200_and_lists_each_component(service: Service) -> None:
     parts = dict.fromkeys(("log", "disk", "backlog", "engine"), "ready")
 
+    service.wait_ready()  # an engine that does not answer within a second is unavailable
     assert outcome(service.get("/ready")) == (200, {"status": "ready", "parts": parts})
 
 
@@ -70,7 +71,7 @@ def test_metrics_never_name_a_website_or_an_event(service: Service, website: str
 def test_openapi_describes_every_endpoint(service: Service) -> None:
     status, document = outcome(service.get("/openapi.json"))
 
-    expected = make_document(load_settings(environment=BASE_SETTINGS))
+    expected = make_document(load_settings(environment={**BASE_SETTINGS, **PATIENT_QUERIES}))
     assert (status, document) == (200, msgspec.json.decode(msgspec.json.encode(expected)))
     posted = {
         *("/track", "/vitals", "/errors", "/batch", "/", "/engagement", "/identify"),
@@ -86,13 +87,25 @@ def test_openapi_describes_every_endpoint(service: Service) -> None:
         *("/headrace.{hash}.js", "/headrace-extras.{hash}.js", "/headrace.json"),
         *("/v1/query/schema", "/v1/query/values", "/v1/export", "/v1/storage"),
         *("/v1/erasures/{id}", "/v1/admin/keys/{id}", "/v1/admin/audit"),
-        *("/v1/saved", "/v1/saved/{name}.{format}", "/v1/live"),
+        *("/v1/saved", "/v1/saved/{name}", "/v1/saved/{name}.{format}", "/v1/live"),
+        *("/v1/erasures", "/v1/session"),
+        *("/v1/admin/organizations", "/v1/admin/websites", "/v1/admin/keys"),
+        *("/v1/admin/organizations/{id}", "/v1/admin/websites/{id}"),
         *("/v1/admin/quarantine", "/v1/admin/quarantine/{id}"),
     }
     changed = {"/v1/admin/organizations/{id}", "/v1/admin/websites/{id}"}
-    assert {path for path, methods in document["paths"].items() if "post" in methods} == posted
-    assert {path for path, methods in document["paths"].items() if "get" in methods} == read
-    assert {path for path, methods in document["paths"].items() if "patch" in methods} == changed
+    deleted = {*changed, "/v1/admin/keys/{id}", "/v1/saved/{name}", "/v1/session"}
+    by_method = {
+        method: {path for path, methods in document["paths"].items() if method in methods}
+        for method in ("post", "get", "put", "patch", "delete")
+    }
+    assert by_method == {
+        "post": posted,
+        "get": read,
+        "put": {"/v1/saved/{name}"},
+        "patch": changed,
+        "delete": deleted,
+    }
 
 
 def test_docs_is_a_self_contained_page(service: Service) -> None:
@@ -136,7 +149,7 @@ def test_unknown_path_below_v1_has_the_query_envelope(service: Service) -> None:
 def test_other_method_below_v1_has_the_query_envelope(
     service: Service, path: str, allowed: str
 ) -> None:
-    response = service.http.delete(service.url + path, timeout=10)
+    response = service.http.delete(service.url + path, timeout=60)
 
     expected = {"success": False, "error": "Method not allowed", "code": "METHOD_NOT_ALLOWED"}
     assert error_envelope(response) == (405, expected)
@@ -145,7 +158,7 @@ def test_other_method_below_v1_has_the_query_envelope(
 
 @pytest.mark.parametrize("path", SERVICE_PATHS)
 def test_response_is_the_same_for_head_without_a_body(service: Service, path: str) -> None:
-    response = service.http.head(service.url + path, timeout=10)
+    response = service.http.head(service.url + path, timeout=60)
 
     assert (response.status_code, response.content) == (200, b"")
 

@@ -12,17 +12,18 @@ import pytest
 from markdown_it import MarkdownIt
 
 from headrace.base.settings import Settings
-from headrace.http.apidocs.endpoint_docs import ENDPOINT_DOCS
 from headrace.http.apidocs.field_docs import FIELD_DESCRIPTIONS
 from headrace.http.apidocs.guide import format_size, read_overview
 from headrace.http.apidocs.markdown import heading_id
 from headrace.http.apidocs.markdown_to_html import render_html
 from headrace.http.apidocs.openapi import make_document
+from headrace.http.apidocs.operation_docs import OPERATION_DOCS
 from headrace.http.apidocs.render_html import content_security_policy, write_page
 from headrace.http.apidocs.render_markdown import write_reference
 from headrace.http.apidocs.schema_rules import SCHEMA_OVERRIDES
 from headrace.http.apidocs.schemas import make_schemas
-from headrace.http.endpoint_spec import EndpointSpec
+from headrace.http.endpoint_operations import OPERATIONS
+from headrace.http.endpoint_spec import Operation
 from headrace.http.endpoints import ENDPOINTS, TRACKER_ENDPOINTS
 from headrace.http.responses import IngestionError, QueryError
 
@@ -42,11 +43,18 @@ def operations() -> Iterator[dict[str, Any]]:
         yield from methods.values()
 
 
-def test_every_endpoint_is_described() -> None:
-    assert set(ENDPOINT_DOCS) == set(ENDPOINTS)
+def test_every_method_of_every_endpoint_is_described() -> None:
+    assert set(OPERATION_DOCS) == set(OPERATIONS)
     assert {path: list(methods) for path, methods in DOCUMENT["paths"].items()} == {
-        spec.path: [spec.methods[0].lower()] for spec in ENDPOINTS
+        spec.path: [one.lower() for one in spec.methods if one not in {"HEAD", "OPTIONS"}]
+        for spec in ENDPOINTS
     }
+
+
+def test_names_of_operations_are_unique() -> None:
+    names = Counter(operation["operationId"] for operation in operations())
+
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_array_has_the_limit_of_its_endpoint() -> None:
@@ -70,6 +78,53 @@ def test_every_reference_resolves() -> None:
         target = DOCUMENT
         for key in reference.split("/"):
             target = target[key]
+
+
+@pytest.mark.parametrize(
+    ("item", "branches"),
+    [
+        ({"field": "path", "operator": "eq", "value": "/"}, 1),
+        ({"field": "path", "operator": "eq"}, 0),
+        ({"field": "path", "operator": "is_set"}, 1),
+        ({"field": "path", "operator": "is_set", "value": None}, 1),
+        ({"field": "path", "operator": "is_set", "value": "/"}, 0),
+        ({"or": []}, 1),
+        ({"and": [], "field": "path", "operator": "is_set"}, 2),
+    ],
+)
+def test_filter_that_the_service_takes_matches_one_branch_of_its_schema(
+    item: dict[str, Any], branches: int
+) -> None:
+    def matches(branch: dict[str, Any]) -> bool:
+        rules = branch.get("properties", {}).items()
+        return set(branch["required"]) <= set(item) and all(
+            item.get(name) in rule.get("enum", [None]) for name, rule in rules
+        )
+
+    assert sum(map(matches, make_schemas()["Filter"]["oneOf"])) == branches
+
+
+def test_limits_of_administration_are_those_of_the_directory() -> None:
+    schemas = make_schemas()
+    days = {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 36_500}, {"type": "null"}]}
+    scopes = ["track:events", "read:data", "manage:data", "manage:config"]
+
+    assert {
+        name: limits(rules) for name, rules in schemas["RetentionBody"]["properties"].items()
+    } == dict.fromkeys(("days", "events", "errors", "performance"), days)
+    assert limits(schemas["NewKey"]["properties"]["scopes"]) == {
+        "type": "array",
+        "items": {"enum": scopes},
+        "minItems": 1,
+    }
+    assert [
+        limits(schemas[name]["properties"]["name"])
+        for name in ("OrganizationBody", "NewWebsite", "WebsitePatch")
+    ] == [{"type": "string", "minLength": 1}] * 3
+
+
+def limits(rules: dict[str, Any]) -> dict[str, Any]:
+    return {name: rule for name, rule in rules.items() if name != "description"}
 
 
 ITEMS = ("CustomEvent", "WebVital", "ErrorReport", "PageView", "Engagement", "Identification")
@@ -125,9 +180,27 @@ def test_every_status_that_an_endpoint_can_give_is_described() -> None:
             ("admin_organization", "admin_website"),
             "200 400 401 403 404 405 408 413 415 429 500 503",
         ),
-        "admin_key": "200 401 403 404 405 408 413 429 500 503",
-        "admin_quarantine": "200 401 403 405 408 413 500 503",
-        "admin_entry": "200 401 403 404 405 408 413 500 503",
+        **dict.fromkeys(
+            ("saved_show", "saved_delete"), "200 400 401 403 404 405 408 413 429 500 503"
+        ),
+        "erasures_list": "200 400 401 403 404 405 408 413 500 503",
+        "session_show": "200 401 405 408 413 500 503",
+        "session_end": "204 405 408 413 500 503",
+        **dict.fromkeys(
+            (
+                *("admin_organizations_list", "admin_websites_list", "admin_keys_list"),
+                "admin_quarantine",
+            ),
+            "200 401 403 405 408 413 500 503",
+        ),
+        **dict.fromkeys(
+            ("admin_organization_show", "admin_website_show", "admin_key", "admin_entry"),
+            "200 401 403 404 405 408 413 500 503",
+        ),
+        **dict.fromkeys(
+            ("admin_organization_delete", "admin_website_delete", "admin_key_revoke"),
+            "200 401 403 404 405 408 413 429 500 503",
+        ),
         "admin_retry": "200 400 401 403 404 405 408 413 429 500 503",
         "admin_audit": "200 400 401 403 405 408 413 500 503",
         "ready": "200 503 405 500",
@@ -139,25 +212,42 @@ def test_every_status_that_an_endpoint_can_give_is_described() -> None:
     }
 
 
-def named(spec: EndpointSpec) -> str:
-    return spec.name
+def test_every_call_that_counts_has_the_headers_of_its_rate() -> None:
+    documented = {
+        operation["operationId"]
+        for operation in operations()
+        if "X-RateLimit-Limit" in operation["responses"].get("429", {"headers": ()})["headers"]
+    }
+
+    assert documented == {
+        *("query", "funnel", "retention", "standard", "sql", "values", "schema"),
+        *("saved", "saved_show", "saved_delete", "saved_list", "saved_answer", "live", "storage"),
+        *("erasures", "subject_access"),
+        *("admin_organizations", "admin_organization", "admin_websites", "admin_website"),
+        *("admin_organization_delete", "admin_website_delete", "admin_key_revoke"),
+        *("admin_keys", "admin_retry"),
+    }
+
+
+def named(operation: Operation) -> str:
+    return operation.name
 
 
 @pytest.mark.parametrize(
-    "spec", [spec for spec in ENDPOINTS if ENDPOINT_DOCS[spec].item], ids=named
+    "operation", [one for one in OPERATIONS if OPERATION_DOCS[one].item], ids=named
 )
-def test_body_example_is_valid(spec: EndpointSpec) -> None:
-    item, example = ENDPOINT_DOCS[spec].item, ENDPOINT_DOCS[spec].example
+def test_body_example_is_valid(operation: Operation) -> None:
+    item, example = OPERATION_DOCS[operation].item, OPERATION_DOCS[operation].example
 
     msgspec.convert(example, list[item] if isinstance(example, list) else item)  # type: ignore[valid-type]  # made at run time
 
 
 @pytest.mark.parametrize(
-    "spec", [spec for spec in ENDPOINTS if ENDPOINT_DOCS[spec].response], ids=named
+    "operation", [one for one in OPERATIONS if OPERATION_DOCS[one].response], ids=named
 )
-def test_response_example_matches_its_schema(spec: EndpointSpec) -> None:
-    reply: Any = ENDPOINT_DOCS[spec].response
-    example = ENDPOINT_DOCS[spec].example_response
+def test_response_example_matches_its_schema(operation: Operation) -> None:
+    reply: Any = OPERATION_DOCS[operation].response
+    example = OPERATION_DOCS[operation].example_response
 
     converted = msgspec.convert(example, reply)
 
@@ -193,6 +283,16 @@ def test_anchors_are_unique_and_every_link_resolves() -> None:
 
     assert [anchor for anchor, count in anchors.items() if count > 1] == []
     assert links - set(anchors) == set()
+
+
+def test_every_operation_is_an_article_with_its_method_as_a_badge() -> None:
+    badge = (
+        r'<article>\n<h3 [^>]*><span class="method (\w+)">[A-Z]+</span> <span>([^<]+)</span></h3>'
+    )
+
+    assert sorted((path, method) for method, path in re.findall(badge, page())) == sorted(
+        (path, method) for path, methods in DOCUMENT["paths"].items() for method in methods
+    )
 
 
 def test_policy_allows_the_style_of_the_page_and_no_script() -> None:

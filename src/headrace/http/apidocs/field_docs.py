@@ -300,6 +300,18 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "token": "reads the answer of this query; null unless the request has made it",
         "url": "of the answer, for callers with the token, else for a key",
     },
+    "SavedDefinitionResponse": {
+        "success": "always true",
+        "data": "the saved query",
+        "requestId": "the id of the request, as in `X-Request-Id`",
+    },
+    "SavedDefinition": {
+        "name": "its name",
+        "query": "the body of a custom query, as it was sent",
+        "created": "when it was first saved",
+        "updated": "when it was last saved",
+        "url": "of the answer, for a key",
+    },
     "SavedListResponse": {
         "success": "always true",
         "data": "the saved queries of the website, by name",

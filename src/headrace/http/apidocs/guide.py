@@ -29,6 +29,7 @@ from headrace.model.catalog import (
     TABLES,
 )
 from headrace.model.wire import Filter, Query, Select
+from headrace.ports.rate_limiter import CountedCall, calls_per_minute
 from headrace.query.schema.document import query_schema
 from headrace.query.standard.definitions import STANDARD_TYPES
 
@@ -79,6 +80,7 @@ def format_size(size: int) -> str:
 
 
 def _template_values(settings: Settings) -> Mapping[str, str]:
+    calls = calls_per_minute(settings.query_rate_limit)
     return {
         "max_body": format_size(settings.max_body_bytes),
         "max_decoded": format_size(settings.max_decoded_bytes),
@@ -93,7 +95,9 @@ def _template_values(settings: Settings) -> Mapping[str, str]:
         "query_queue_timeout": _format_seconds(settings.query_queue_timeout_s),
         "query_max_memory": format_size(settings.query_max_memory_bytes),
         "directory_max_staleness": _format_seconds(settings.directory_max_staleness_s),
-        "query_rate_limit": f"{settings.query_rate_limit:,}",
+        "query_rate_limit": f"{calls[CountedCall.QUERY]:,}",
+        "standard_rate_limit": f"{calls[CountedCall.STANDARD]:,}",
+        "write_rate_limit": f"{calls[CountedCall.WRITE]:,}",
         "max_members": f"{MAX_MEMBERS:,}",
         "max_nesting": f"{MAX_NESTING:,}",
         "max_field_errors": f"{MAX_FIELD_ERRORS:,}",

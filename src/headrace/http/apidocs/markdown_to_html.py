@@ -17,7 +17,7 @@ from markdown_it.utils import EnvType, OptionsDict
 
 from headrace.http.apidocs.markdown import heading_id
 
-_ENDPOINT = re.compile(r"(GET|POST) (/.*)")
+_ENDPOINT = re.compile(r"([A-Z]+) (/.*)")
 _STATUS = re.compile(r"[1-5]\d\d")
 _JSON_TEXT = r"&quot;(?:\\&quot;|(?!&quot;).)*&quot;"
 _JSON_TOKEN = re.compile(

@@ -1,43 +1,26 @@
 """Generates the OpenAPI document from the endpoint table, the error table, structs and settings."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import headrace
+from headrace.base.errors import InvalidApiKey
 from headrace.base.settings import Settings
-from headrace.http.apidocs.descriptions.description import TAGS, EndpointDoc
-from headrace.http.apidocs.endpoint_docs import ENDPOINT_DOCS
+from headrace.http.apidocs.descriptions.description import TAGS, OperationDoc
 from headrace.http.apidocs.guide import build_guide, read_overview
 from headrace.http.apidocs.openapi_responses import HEADERS, make_responses
+from headrace.http.apidocs.operation_docs import OPERATION_DOCS
+from headrace.http.apidocs.parameters import parameters_of
 from headrace.http.apidocs.schemas import make_schemas, schema_ref
-from headrace.http.endpoint_spec import EndpointSpec
-from headrace.http.endpoints import (
-    ADMIN_AUDIT,
-    ADMINISTRATION_ENDPOINTS,
-    ERASURE,
-    ERASURES,
-    EXPORT,
-    LIVE,
-    QUERY_ENDPOINTS,
-    SAVED,
-    SAVED_ANSWER,
-    SAVED_FORMATS,
-    SAVED_LIST,
-    SCHEMA,
-    SESSION,
-    SQL,
-    STANDARD,
-    STORAGE,
-    SUBJECT_ACCESS,
-    VALUES,
-)
+from headrace.http.endpoint_operations import SESSION_END, SESSION_SHOW
+from headrace.http.endpoint_spec import Operation
+from headrace.http.endpoints import ERASURES, SESSION, SUBJECT_ACCESS
+from headrace.http.reading.session_cookie import COOKIE
 from headrace.http.responses import JSON_TYPE
 from headrace.ingest.receive.decoding.decode import PATH_SPECS, IngestPath
-from headrace.ingest.receive.idempotency import MAX_IDEMPOTENCY_KEY
-from headrace.model.audit import DEFAULT_AUDIT_LINES, MAX_AUDIT_LINES
-from headrace.model.catalog import QUERY_LIMITS, table_names
-from headrace.model.saved_query import SAVED_NAME
-from headrace.query.export.check import FORMAT_NAMES, TABLE_NAMES
+from headrace.model.catalog import QUERY_LIMITS
+from headrace.model.tenancy import Scope
 
 Document = dict[str, Any]
 
@@ -53,10 +36,22 @@ SECURITY_SCHEMES: Mapping[str, Document] = {
         "name": "x-api-key",
         "description": "The same key, for clients that need `Authorization` for something else",
     },
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": COOKIE,
+        "description": "The cookie of the page; behind TLS its name begins with `__Host-`",
+    },
 }
-_SECURITY: Sequence[Document] = ({"bearer": []}, {"apiKey": []}, {})
+_KEY_REQUIRED: Sequence[Document] = ({"bearer": []}, {"apiKey": []})
+_KEY_OR_NONE: Sequence[Document] = (*_KEY_REQUIRED, {})
 """A key in either header, or none: a website identifier or a public website is enough."""
 
+_OWN_SECURITY: Mapping[Operation, Sequence[Document]] = {
+    SESSION.first: (),
+    SESSION_SHOW: ({"session": []},),
+    SESSION_END: ({"session": []}, {}),
+}
 
 _TEXT_SELECTOR: Document = {"type": "string", "minLength": 1}
 _SELECTORS: Document = {
@@ -75,7 +70,7 @@ _SELECTORS: Document = {
     },
 }
 _WITH_VISITORS: Document = {"type": "boolean", "default": False}
-SUBJECT_BODY: Document = {
+_SUBJECT_BODY: Document = {
     "type": "object",
     "description": "Exactly one selector, and an option.",
     "additionalProperties": False,
@@ -83,7 +78,7 @@ SUBJECT_BODY: Document = {
 }
 """The body of POST /v1/subject-access."""
 
-ERASURE_BODY: Document = {
+_ERASURE_BODY: Document = {
     "type": "object",
     "description": "Exactly one selector, and options.",
     "additionalProperties": False,
@@ -95,7 +90,11 @@ ERASURE_BODY: Document = {
 }
 """The body of POST /v1/erasures."""
 
-_KEY_REQUIRED: Sequence[Document] = ({"bearer": []}, {"apiKey": []})
+_OWN_BODIES: Mapping[Operation, Document] = {
+    ERASURES.first: _ERASURE_BODY,
+    SUBJECT_ACCESS.first: _SUBJECT_BODY,
+}
+"""The schemas of bodies that are no structs."""
 
 
 def make_document(settings: Settings) -> Document:
@@ -114,10 +113,7 @@ def make_document(settings: Settings) -> Document:
             *({"name": chapter.title, "description": chapter.text} for chapter in guide),
             *({"name": name, "description": text} for name, text in TAGS.items()),
         ],
-        "paths": {
-            spec.path: {spec.methods[0].lower(): _operation(spec, doc, settings)}
-            for spec, doc in ENDPOINT_DOCS.items()
-        },
+        "paths": _paths(settings),
         "components": {
             "schemas": make_schemas(),
             "headers": HEADERS,
@@ -126,187 +122,51 @@ def make_document(settings: Settings) -> Document:
     }
 
 
-def _operation(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Document:
+def _paths(settings: Settings) -> Document:
+    """Return all operations, by path and method."""
+    paths: defaultdict[str, Document] = defaultdict(dict)
+    for operation, doc in OPERATION_DOCS.items():
+        described = _describe(operation, doc, settings)
+        paths[operation.endpoint.path][operation.method.lower()] = described
+    return paths
+
+
+def _describe(operation: Operation, doc: OperationDoc, settings: Settings) -> Document:
+    security, parameters = _security_of(operation), parameters_of(operation)
+    body = _body_schema(operation, doc, settings)
     described: Document = {
-        "operationId": spec.name,
+        "operationId": operation.name,
         "tags": [doc.tag],
         "summary": doc.summary,
         "description": doc.description,
-        "responses": make_responses(spec, doc),
+        "responses": make_responses(operation, doc),
     }
-    if "{hash}" in spec.path:
-        digits = "the first eight digits of the SHA-256 of the file"
-        return {**described, "parameters": (_required("hash", "path", digits),)}
-    return {**described, **_request(spec, doc, settings)}
+    if security is not None:
+        described["security"] = security
+    if parameters:
+        described["parameters"] = parameters
+    if body is not None:
+        content = {JSON_TYPE: {"schema": body, "example": doc.example}}
+        described["requestBody"] = {"required": True, "content": content}
+    return described
 
 
-def _request(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Document:
-    """Return what an operation has of credentials, parameters and body."""
-    request: Document = {}
-    if spec is EXPORT:
-        request = {"security": _KEY_REQUIRED, "parameters": _export_parameters()}
-    elif spec is ERASURES:
-        parameters = (_required("website_id", "query", "the website", minLength=1),)
-        body = _request_body({"schema": ERASURE_BODY, "example": doc.example})
-        request = {"security": _KEY_REQUIRED, "parameters": parameters, **body}
-    elif spec is SUBJECT_ACCESS:
-        parameters = (_required("website_id", "query", "the website", minLength=1),)
-        body = _request_body({"schema": SUBJECT_BODY, "example": doc.example})
-        request = {"security": _KEY_REQUIRED, "parameters": parameters, **body}
-    elif spec is ERASURE:
-        parameters = (_required("id", "path", "the id of the erasure"),)
-        request = {"security": _KEY_REQUIRED, "parameters": parameters}
-    elif spec is SESSION:
-        content = {"schema": schema_ref("SignInBody"), "example": doc.example}
-        request = {"security": (), **_request_body(content)}
-    elif spec in ADMINISTRATION_ENDPOINTS:
-        request = {"security": _KEY_REQUIRED, **_administration(spec, doc, settings)}
-    elif spec is SAVED:
-        body = _request_body(_request_content(spec, doc, settings))
-        request = {"security": _KEY_REQUIRED, "parameters": _saved_parameters(), **body}
-    elif spec in (LIVE, SAVED_ANSWER, SAVED_LIST, SCHEMA, STORAGE, VALUES):
-        security = _KEY_REQUIRED if spec is SAVED_LIST else _SECURITY
-        request = {"security": security, "parameters": _parameters(spec)}
-    elif doc.item is not None:
-        body = _request_body(_request_content(spec, doc, settings))
-        request = {"security": _SECURITY, "parameters": _parameters(spec), **body}
-    return request
+def _security_of(operation: Operation) -> Sequence[Document] | None:
+    """Return the alternatives of credentials, None for operations that look at none."""
+    if operation in _OWN_SECURITY:
+        return _OWN_SECURITY[operation]
+    if InvalidApiKey not in operation.errors:
+        return None
+    is_key_required = operation.scope in {Scope.MANAGE_DATA, Scope.MANAGE_CONFIG}
+    return _KEY_REQUIRED if is_key_required else _KEY_OR_NONE
 
 
-def _request_body(content: Document) -> Document:
-    return {"requestBody": {"required": True, "content": {JSON_TYPE: content}}}
-
-
-def _administration(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Document:
-    parameters: Sequence[Document] = ()
-    if spec is ADMIN_AUDIT:
-        parameters = _audit_parameters()
-    elif "{id}" in spec.path:
-        parameters = (_required("id", "path", "the id of the object"),)
-    return {
-        **({"parameters": parameters} if parameters else {}),
-        **(_request_body(_request_content(spec, doc, settings)) if doc.item is not None else {}),
-    }
-
-
-def _audit_parameters() -> Sequence[Document]:
-    limit = f"number of lines, reduced to {MAX_AUDIT_LINES}; {DEFAULT_AUDIT_LINES} without it"
-    return (
-        _parameter("limit", "query", limit, pattern="^[0-9]+$"),
-        _parameter("before", "query", "the id of a line: the lines before it"),
-    )
-
-
-def _request_content(spec: EndpointSpec, doc: EndpointDoc, settings: Settings) -> Document:
-    schema = schema_ref(doc.item or "")
-    if doc.takes_arrays:
-        max_items = PATH_SPECS[IngestPath(spec.path)].item_limit(settings.max_items)
-        array = {"type": "array", "items": schema, "maxItems": max_items}
-        schema = {"anyOf": [array, schema]}
-    return {"schema": schema, "example": doc.example}
-
-
-def _parameters(spec: EndpointSpec) -> Sequence[Document]:
-    if spec in _OWN_PARAMETERS:
-        return _OWN_PARAMETERS[spec]()
-    if spec in (*QUERY_ENDPOINTS, SQL, STANDARD):
-        website = _parameter("website_id", "query", "the website to query", minLength=1)
-        return ({**website, "required": True},)
-    return (
-        _parameter("website_id", "query", "the website; required without a key"),
-        _parameter("client_id", "query", "alias of `website_id` that browser trackers use"),
-        _parameter("databuddy-client-id", "header", "the same, for clients whose URL is fixed"),
-        _parameter(
-            "Idempotency-Key",
-            "header",
-            "makes the request safe to retry",
-            maxLength=MAX_IDEMPOTENCY_KEY,
-        ),
-    )
-
-
-def _export_parameters() -> Sequence[Document]:
-    required = (
-        _parameter("website_id", "query", "the website to export", minLength=1),
-        _parameter("table", "query", "the table", enum=list(TABLE_NAMES)),
-        _parameter("format", "query", "the format of the response", enum=list(FORMAT_NAMES)),
-    )
-    return (
-        *({**parameter, "required": True} for parameter in required),
-        _parameter("from", "query", "the first day, in UTC; without it, from the first row on"),
-        _parameter("to", "query", "the last day, in UTC; it is included"),
-    )
-
-
-def _live_parameters() -> Sequence[Document]:
-    return (
-        _required("website_id", "query", "the website", minLength=1),
-        _parameter("Last-Event-ID", "header", "the id of the last event that the client has"),
-    )
-
-
-def _saved_name() -> Document:
-    pattern = f"^{SAVED_NAME.pattern}$"
-    return _required("name", "path", "the name of the saved query", pattern=pattern)
-
-
-def _saved_parameters() -> Sequence[Document]:
-    return (
-        _saved_name(),
-        _required("website_id", "query", "the website", minLength=1),
-        _parameter("rotate", "query", "`true` makes a new token in PUT", enum=["true", "false"]),
-    )
-
-
-def _saved_answer_parameters() -> Sequence[Document]:
-    return (
-        _saved_name(),
-        _required("format", "path", "the format of the answer", enum=list(SAVED_FORMATS)),
-        _parameter("website_id", "query", "the website; required without a token"),
-        _parameter("token", "query", "the token of the saved query, in the place of a key"),
-        _parameter("If-None-Match", "header", "the ETag of the answer that the client has"),
-    )
-
-
-def _required(name: str, location: str, description: str, **rules: object) -> Document:
-    return {**_parameter(name, location, description, **rules), "required": True}
-
-
-def _values_parameters() -> Sequence[Document]:
-    maximum, days = QUERY_LIMITS["maxValues"], QUERY_LIMITS["maxLastDays"]
-    return (
-        _required("website_id", "query", "the website to query", minLength=1),
-        _required("table", "query", "the table", enum=list(table_names())),
-        _required("field", "query", "a column or `properties.KEY`", minLength=1),
-        _parameter(
-            "search",
-            "query",
-            "a part of the values, in any case",
-            maxLength=QUERY_LIMITS["maxSearchLength"],
-        ),
-        _parameter("limit", "query", f"number of values, reduced to {maximum}", pattern="^[0-9]+$"),
-        _parameter("startDate", "query", "first day, YYYY-MM-DD in the timezone", format="date"),
-        _parameter("endDate", "query", "last day, included", format="date"),
-        _parameter(
-            "lastDays",
-            "query",
-            f"days up to today, 1 to {days}, instead of the dates; 30 without either",
-            pattern="^[0-9]+$",
-        ),
-        _parameter("timezone", "query", "IANA timezone of the days; UTC without it"),
-    )
-
-
-def _parameter(name: str, location: str, description: str, **rules: object) -> Document:
-    schema = {"type": "string", **rules}
-    return {"name": name, "in": location, "description": description, "schema": schema}
-
-
-_OWN_PARAMETERS: Mapping[EndpointSpec, Callable[[], Sequence[Document]]] = {
-    LIVE: _live_parameters,
-    SAVED_ANSWER: _saved_answer_parameters,
-    SAVED_LIST: lambda: (_required("website_id", "query", "the website", minLength=1),),
-    SCHEMA: lambda: (_parameter("website_id", "query", "the website to describe, too"),),
-    STORAGE: lambda: (_parameter("website_id", "query", "one website; required without a key"),),
-    VALUES: _values_parameters,
-}
+def _body_schema(operation: Operation, doc: OperationDoc, settings: Settings) -> Document | None:
+    if doc.item is None:
+        return _OWN_BODIES.get(operation)
+    schema = schema_ref(doc.item)
+    if not doc.takes_arrays:
+        return schema
+    path = IngestPath(operation.endpoint.path)
+    max_items = PATH_SPECS[path].item_limit(settings.max_items)
+    return {"anyOf": [{"type": "array", "items": schema, "maxItems": max_items}, schema]}

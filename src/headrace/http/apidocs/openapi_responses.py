@@ -13,16 +13,19 @@ from headrace.base.errors import (
     InvalidBody,
     InvalidQuery,
     MissingScope,
+    RateLimited,
     UnsupportedEncoding,
     UnsupportedMediaType,
 )
-from headrace.http.apidocs.descriptions.description import EXAMPLE_REQUEST_ID, EndpointDoc
+from headrace.http.apidocs.descriptions.description import EXAMPLE_REQUEST_ID, OperationDoc
 from headrace.http.apidocs.schema_rules import Schema
 from headrace.http.apidocs.schemas import schema_ref
-from headrace.http.endpoint_spec import EndpointSpec
+from headrace.http.endpoint_operations import SESSION_END
+from headrace.http.endpoint_spec import EndpointSpec, Operation
 from headrace.http.endpoints import (
-    ADMIN_RETRY,
-    ADMINISTRATION_ENDPOINTS,
+    ADMIN_KEYS,
+    ADMIN_ORGANIZATIONS,
+    ADMIN_WEBSITES,
     DOCS,
     ERASURES,
     EXPORT,
@@ -34,10 +37,8 @@ from headrace.http.endpoints import (
     READY,
     SAVED,
     SAVED_ANSWER,
-    SAVED_LIST,
-    SCHEMA,
+    SESSION,
     SQL,
-    STANDARD,
     SUBJECT_ACCESS,
     TRACKER,
     TRACKER_DETAILS,
@@ -87,11 +88,11 @@ HEADERS: Mapping[str, Document] = {
         "schema": _NON_NEGATIVE_INTEGER,
     },
     "X-RateLimit-Limit": {
-        "description": "maximum number of queries a minute",
+        "description": "maximum number of such calls a minute",
         "schema": _NON_NEGATIVE_INTEGER,
     },
     "X-RateLimit-Remaining": {
-        "description": "queries left in the window",
+        "description": "calls left in the window",
         "schema": _NON_NEGATIVE_INTEGER,
     },
     "X-RateLimit-Reset": {
@@ -130,27 +131,33 @@ class _ErrorExample(Struct, frozen=True):
     field_errors: tuple[FieldError, ...] = ()
 
 
-def make_responses(spec: EndpointSpec, doc: EndpointDoc) -> Document:
-    """Return every response of an endpoint, by status."""
-    is_post = spec.methods[0] == "POST"
-    creates = spec in ADMINISTRATION_ENDPOINTS and is_post and spec is not ADMIN_RETRY
-    responses = {"201" if creates else "200": _success(spec, doc)}
-    if spec is ERASURES:
-        responses["202"] = _success(spec, doc)
-    if spec is SAVED:
-        responses["201"] = _success(spec, doc)
-    if spec is SAVED_ANSWER:
+_SUCCESS_STATUSES: Mapping[Operation, Sequence[int]] = {
+    ERASURES.first: (200, 202),
+    SAVED.first: (200, 201),
+    SESSION_END: (204,),
+    ADMIN_ORGANIZATIONS.first: (201,),
+    ADMIN_WEBSITES.first: (201,),
+    ADMIN_KEYS.first: (201,),
+}
+"""Those of operations that do not always answer with 200."""
+
+
+def make_responses(operation: Operation, doc: OperationDoc) -> Document:
+    """Return every response of an operation, by status."""
+    statuses = _SUCCESS_STATUSES.get(operation, (200,))
+    responses = {str(status): _success(operation, doc, status) for status in statuses}
+    if operation == SAVED_ANSWER.first:
         responses["304"] = {
             "description": "The client has this answer",
             "headers": _headers(("ETag", *_RATE_LIMIT_HEADERS)),
         }
-    if spec is READY:
+    if operation == READY.first:
         responses["503"] = _not_ready()
     by_status: defaultdict[int, list[_ErrorExample]] = defaultdict(list)
-    for example in _error_examples(spec):
+    for example in _error_examples(operation):
         by_status[example.status].append(example)
     for status, examples in sorted(by_status.items()):
-        responses[str(status)] = _error_response_object(spec, status, examples)
+        responses[str(status)] = _error_response_object(operation, status, examples)
     return responses
 
 
@@ -167,20 +174,18 @@ _TEXT_TYPES: Mapping[EndpointSpec, str] = {
 }
 
 
-def _success(spec: EndpointSpec, doc: EndpointDoc) -> Document:
+def _success(operation: Operation, doc: OperationDoc, status: int) -> Document:
+    spec = operation.endpoint
     names = (
-        *_rate_limit_headers_of(spec),
+        *_rate_limit_headers_of(operation),
         *(_TABLE_HEADERS if spec in _RESULT_ENDPOINTS else ()),
         *(("ETag",) if spec is SAVED_ANSWER else ()),
     )
-    return {
-        "description": "Success",
-        "headers": _headers(names),
-        "content": _success_content(spec, doc),
-    }
+    response: Document = {"description": "Success", "headers": _headers(names)}
+    return response if status == 204 else {**response, "content": _success_content(spec, doc)}
 
 
-def _success_content(spec: EndpointSpec, doc: EndpointDoc) -> Document:
+def _success_content(spec: EndpointSpec, doc: OperationDoc) -> Document:
     if spec in _TEXT_TYPES:
         return {_TEXT_TYPES[spec]: {"schema": _TEXT}}
     if spec is SUBJECT_ACCESS:
@@ -220,14 +225,15 @@ def _not_ready() -> Document:
 
 
 def _error_response_object(
-    spec: EndpointSpec, status: int, examples: Sequence[_ErrorExample]
+    operation: Operation, status: int, examples: Sequence[_ErrorExample]
 ) -> Document:
-    envelope = IngestionError if spec.envelope is Envelope.INGESTION else QueryError
+    envelope = operation.endpoint.envelope
+    schema = IngestionError if envelope is Envelope.INGESTION else QueryError
     codes = sorted({example.code for example in examples})
     messages = dict.fromkeys(example.message for example in examples)
     names = (
         *_STATUS_HEADERS.get(status, ()),
-        *(() if status == 405 else _rate_limit_headers_of(spec)),
+        *(() if status == 405 else _rate_limit_headers_of(operation)),
     )
     return {
         "description": "; ".join(messages),
@@ -235,12 +241,12 @@ def _error_response_object(
         "content": {
             JSON_TYPE: {
                 "schema": {
-                    "allOf": [schema_ref(envelope), {"properties": {"code": {"enum": codes}}}]
+                    "allOf": [schema_ref(schema), {"properties": {"code": {"enum": codes}}}]
                 },
                 "examples": {
                     example.name: {
                         "summary": example.message,
-                        "value": _example(spec.envelope, example),
+                        "value": _example(envelope, example),
                     }
                     for example in examples
                 },
@@ -249,26 +255,26 @@ def _error_response_object(
     }
 
 
-def _error_examples(spec: EndpointSpec) -> Iterator[_ErrorExample]:
-    for error in spec.errors:
-        yield from _examples_for(spec, error, ERROR_RESPONSES[error])
+def _error_examples(operation: Operation) -> Iterator[_ErrorExample]:
+    for error in operation.errors:
+        yield from _examples_for(operation, error, ERROR_RESPONSES[error])
     yield _ErrorExample("Internal", INTERNAL.status, INTERNAL.code or "", INTERNAL.message or "")
 
 
 def _examples_for(
-    spec: EndpointSpec, error: type[HeadraceError], entry: ErrorResponse
+    operation: Operation, error: type[HeadraceError], entry: ErrorResponse
 ) -> Iterator[_ErrorExample]:
     name, status, code = error.__name__, entry.status, entry.code or ""
     if error is InvalidQuery:
-        for query_error in spec.query_errors:
+        for query_error in operation.query_errors:
             yield _ErrorExample(query_error.name, status, query_error.name, query_error.value)
     elif error is MissingScope:
-        yield _ErrorExample(name, status, code, str(MissingScope(spec.scope.value)))
+        yield _ErrorExample(name, status, code, str(MissingScope(operation.scope.value)))
     elif error is UnsupportedMediaType:
         yield _ErrorExample(name, status, code, str(UnsupportedMediaType("text/html")))
     elif error is UnsupportedEncoding:
         yield _ErrorExample(name, status, code, str(UnsupportedEncoding("compress", ENCODINGS)))
-    elif error is InvalidBody and spec.is_ingestion:
+    elif error is InvalidBody and operation.endpoint.is_ingestion:
         field_errors = (FieldError(0, "name", "must be text of 1 to 256 characters"),)
         yield _ErrorExample(name, status, code, entry.message or "", field_errors)
     else:
@@ -291,9 +297,10 @@ def _example(envelope: Envelope, example: _ErrorExample) -> Any:  # noqa: ANN401
     return msgspec.to_builtins(body)
 
 
-def _rate_limit_headers_of(spec: EndpointSpec) -> Sequence[str]:
-    counted = (*_RESULT_ENDPOINTS, LIVE, SAVED, SAVED_LIST, SCHEMA, SQL, STANDARD)
-    return _RATE_LIMIT_HEADERS if spec in counted else ()
+def _rate_limit_headers_of(operation: Operation) -> Sequence[str]:
+    """Return the headers of an operation that counts its callers; sign-in counts addresses."""
+    is_counted = RateLimited in operation.errors and operation != SESSION.first
+    return _RATE_LIMIT_HEADERS if is_counted else ()
 
 
 def _headers(names: Sequence[str]) -> Document:

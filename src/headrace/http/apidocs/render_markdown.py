@@ -56,7 +56,10 @@ def write_endpoints(document: Document) -> Iterator[str]:
 def write_schemas(document: Document) -> Iterator[str]:
     """Write the fields of all bodies."""
     yield "## Schemas"
-    yield "A field that is not required may be absent or null."
+    yield (
+        "A field that is not required may be absent or null; those of"
+        " [WebsitePatch](#websitepatch) are absent or have a value."
+    )
     for name, schema in document["components"]["schemas"].items():
         yield f"### {name}"
         yield schema["description"]
@@ -79,9 +82,10 @@ def _write_operation(method: str, path: str, operation: Document) -> Iterator[st
     if body := operation.get("requestBody"):
         yield from _write_example("Body", body["content"]["application/json"])
     yield from _write_example(
-        "Response", _success_of(operation)["content"].get("application/json", {})
+        "Response", _success_of(operation).get("content", {}).get("application/json", {})
     )
-    yield write_table(("Status", "Code", "Message"), _response_rows(operation["responses"]))
+    rows = dict.fromkeys(_response_rows(operation["responses"]))  # several errors look the same
+    yield write_table(("Status", "Code", "Message"), rows)
 
 
 def _write_example(title: str, content: Document) -> Iterator[str]:
@@ -105,7 +109,7 @@ def _parameter_row(parameter: Document) -> Sequence[str]:
     return write_code(parameter["name"]), parameter["in"], meaning
 
 
-def _response_rows(responses: Document) -> Iterator[Sequence[str]]:
+def _response_rows(responses: Document) -> Iterator[tuple[str, str, str]]:
     for status, response in responses.items():
         examples = response.get("content", {}).get("application/json", {}).get("examples")
         if examples is None:
@@ -166,7 +170,7 @@ def _bounds(least: int | None, most: int | None, unit: str) -> Iterator[str]:
     elif most is not None:
         yield f"at most {most:,}{unit}"
     elif least is not None:
-        yield f"at least {least:,}{unit}"
+        yield f"at least {least:,}{unit.removesuffix('s') if least == 1 else unit}"
 
 
 def _allowed_values(schema: Schema) -> Sequence[Any]:
@@ -198,7 +202,6 @@ def _compact(value: Any) -> str:  # noqa: ANN401 - plain JSON
 
 
 def _success_of(operation: Document) -> Document:
-    """Return the response to a request that succeeds: 201 where it creates something."""
-    responses: Document = operation["responses"]
-    found: Document = responses.get("200") or responses["201"]
-    return found
+    """Return the first response to a request that succeeds."""
+    responses: Mapping[str, Document] = operation["responses"]
+    return next(one for status, one in responses.items() if status.startswith("2"))

@@ -8,11 +8,14 @@ from headrace.model.catalog import (
     HAVING_OPERATORS,
     PRESENCE_OPERATORS,
     QUERY_LIMITS,
+    STORED_TABLES,
     Aggregate,
     Operator,
     table_names,
 )
+from headrace.model.data_retention import MAX_RETAIN_DAYS
 from headrace.model.plan import Granularity
+from headrace.model.tenancy import Scope
 from headrace.query.standard.definitions import ONE_OBJECT, STANDARD_TYPES
 from headrace.query.validate.compare import PERIODS
 from headrace.query.validate.identity import IDENTITIES
@@ -50,6 +53,8 @@ def _list_of(name: str, limit: str) -> Schema:
     return {"type": "array", "items": items, "maxItems": QUERY_LIMITS[limit]}
 
 
+_PRESENCE_OPERATORS = sorted(known.value for known in PRESENCE_OPERATORS)
+_VALUE_OPERATORS = [known.value for known in Operator if known not in PRESENCE_OPERATORS]
 _IDENTITY_NAMES = [column.name for column in IDENTITIES]
 _LAST_DAYS = _optional(type="integer", minimum=1, maximum=QUERY_LIMITS["maxLastDays"])
 _FILTER_ITEMS = {**_list_of("Filter", "maxFilters"), "minItems": 1}
@@ -185,6 +190,20 @@ SCHEMA_OVERRIDES: Mapping[tuple[str, str], Schema] = {
     ("Filter", "or"): _FILTER_ITEMS,
     ("Filter", "and"): _FILTER_ITEMS,
     ("OrderBy", "direction"): _optional(enum=["asc", "desc"]),
+    **{
+        (name, "name"): {"type": "string", "minLength": 1}
+        for name in ("OrganizationBody", "NewWebsite", "WebsitePatch")
+    },
+    **{
+        ("RetentionBody", name): _optional(type="integer", minimum=0, maximum=MAX_RETAIN_DAYS)
+        for name in ("days", *(table.name for table in STORED_TABLES))
+    },
+    ("NewKey", "scopes"): {
+        "type": "array",
+        "items": {"enum": [scope.value for scope in Scope]},
+        "minItems": 1,
+    },
+    ("SavedDefinition", "query"): {"$ref": f"{SCHEMA_PREFIX}QueryRequest"},
     ("CountResponse", "type"): {"enum": ["custom_event", "web_vitals", "error", "engagement"]},
     ("BatchResponse", "batch"): {"const": True},
     ("BatchItemResult", "type"): {"const": "track"},
@@ -197,13 +216,13 @@ SCHEMA_OVERRIDES: Mapping[tuple[str, str], Schema] = {
 SCHEMA_RULES: Mapping[str, Schema] = {
     "Filter": {
         "oneOf": [
-            {"required": ["field", "operator", "value"]},
+            {
+                "required": ["field", "operator", "value"],
+                "properties": {"operator": {"enum": _VALUE_OPERATORS}},
+            },
             {
                 "required": ["field", "operator"],
-                "properties": {
-                    "operator": {"enum": sorted(known.value for known in PRESENCE_OPERATORS)},
-                    "value": _NULL,
-                },
+                "properties": {"operator": {"enum": _PRESENCE_OPERATORS}, "value": _NULL},
             },
             {"required": ["or"]},
             {"required": ["and"]},

@@ -18,7 +18,11 @@ from headrace.http.routes.ingest import BatchResponse, CountResponse, SingleResp
 from headrace.http.routes.operations import HealthResponse, ReadyResponse
 from headrace.http.routes.rows.erasures import ErasureResponse
 from headrace.http.routes.rows.storage import StorageResponse
-from headrace.http.routes.saved.definitions import SavedListResponse, SavedTokenResponse
+from headrace.http.routes.saved.definitions import (
+    SavedDefinitionResponse,
+    SavedListResponse,
+    SavedTokenResponse,
+)
 from headrace.http.routes.session import SessionResponse, SignInBody
 from headrace.http.tracker.files import PinnedScript
 from headrace.model.wire import (
@@ -97,6 +101,7 @@ RESPONSE_BODIES: tuple[type[Struct], ...] = (
     StandardResponse,
     SqlResponse,
     QueryError,
+    SavedDefinitionResponse,
     SavedListResponse,
     SavedTokenResponse,
     SchemaResponse,

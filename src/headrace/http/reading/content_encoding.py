@@ -14,6 +14,7 @@ import brotli as untyped_brotli  # type: ignore[import-untyped]  # brotli has no
 import zstandard
 
 from headrace.base.errors import InvalidBody, PayloadTooLarge, UnsupportedEncoding
+from headrace.http.compression import IDENTITY
 
 Decoder = Callable[[bytes, int], bytes]
 
@@ -33,7 +34,7 @@ def find_decoder(values: list[bytes]) -> Decoder | None:
     Raises `UnsupportedEncoding` for an unknown encoding and for several.
     """
     name = b",".join(values).strip().lower().decode("latin-1")
-    if name in ("", "identity"):
+    if name in ("", IDENTITY):
         return None
     decoder = DECODERS.get(name)
     if decoder is None:
@@ -79,7 +80,7 @@ DECODERS: Mapping[str, Decoder] = {
     "zstd": decode_zstd,
 }
 
-ENCODINGS = (*DECODERS, "identity")
+ENCODINGS = (*DECODERS, IDENTITY)
 
 
 def _join(chunks: Iterator[bytes], max_bytes: int, *, keep: bool = True) -> bytes:

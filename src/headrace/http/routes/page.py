@@ -4,10 +4,11 @@ from functools import cache
 from typing import Final
 
 from headrace.base.errors import NotAcceptable, NotFound
-from headrace.http.page.files import IDENTITY, PageFile, PageFiles
-from headrace.http.reading.negotiation import accepts_media_type, choose_media_type
+from headrace.http.page.files import PageFile, PageFiles
+from headrace.http.reading.negotiation import accepts_media_type
 from headrace.http.request import Handler, Request
 from headrace.http.responses import Header, Response
+from headrace.http.routes.encoded_files import respond_with_file
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -22,10 +23,6 @@ _INDEX_HEADERS: Final[tuple[Header, ...]] = (
 )
 _ASSET_HEADERS: Final[tuple[Header, ...]] = (
     (b"cache-control", b"public, max-age=31536000, immutable"),
-)
-_COMMON_HEADERS: Final[tuple[Header, ...]] = (
-    (b"vary", b"Accept-Encoding"),
-    (b"x-content-type-options", b"nosniff"),
 )
 _ASSETS: Final = "assets/"
 
@@ -63,15 +60,6 @@ async def root_handler(request: Request) -> Response:
 def _respond(
     request: Request, file: PageFile, digest: str, headers: tuple[Header, ...]
 ) -> Response:
-    accepted = request.headers.get(b"accept-encoding", b"").decode("latin-1")
-    encoding = choose_media_type(accepted, tuple(file.bodies))
-    etag = f'"{digest}-{encoding}"'.encode()
-    common = (*headers, *_COMMON_HEADERS, (b"etag", etag))
-    sent = request.headers.get(b"if-none-match", b"")
-    if any(tag.strip().removeprefix(b"W/") in (etag, b"*") for tag in sent.split(b",")):
-        return Response(304, b"", common)
-    encoded: tuple[Header, ...] = (
-        () if encoding == IDENTITY else ((b"content-encoding", encoding.encode()),)
+    return respond_with_file(
+        request, file.bodies, media_type=file.media_type, digest=digest, headers=headers
     )
-    described = ((b"content-type", file.media_type.encode()), *encoded)
-    return Response(200, file.bodies[encoding], (*described, *common))

@@ -10,6 +10,7 @@ from headrace.base.datetime_text import format_iso
 from headrace.base.errors import InvalidBody, OriginNotAuthorized, UnsupportedMediaType
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
+from headrace.http.reading.json_body import decode_json
 from headrace.http.reading.session_cookie import SessionCookies
 from headrace.http.request import Request
 from headrace.http.responses import JSON_HEADER, Header, Response
@@ -98,10 +99,7 @@ def _require_json(request: Request) -> None:
 
 
 def _parse(body: bytes) -> SignInBody:
-    try:
-        parsed = msgspec.json.decode(body, type=SignInBody)
-    except msgspec.MsgspecError as error:
-        raise InvalidBody from error
+    parsed = decode_json(body, SignInBody)
     if (parsed.key is None) == (parsed.code is None):
         raise InvalidBody
     return parsed

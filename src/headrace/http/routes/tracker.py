@@ -9,13 +9,12 @@ import msgspec
 from headrace.base.errors import NotFound
 from headrace.http import endpoints
 from headrace.http.endpoint_spec import EndpointSpec
-from headrace.http.reading.negotiation import choose_media_type
 from headrace.http.request import Handler, Request
 from headrace.http.responses import JSON_HEADER, Header, Response
+from headrace.http.routes.encoded_files import respond_with_file
 from headrace.http.tracker.files import (
     DETAILS,
     EXTRAS,
-    IDENTITY,
     SCRIPT,
     TrackerFile,
     pinned_path,
@@ -34,10 +33,6 @@ _ANY_PAGE: Final[tuple[Header, ...]] = (
 
 _FOR_AN_HOUR: Final = (b"cache-control", b"public, max-age=3600, stale-while-revalidate=86400")
 _FOR_EVER: Final = (b"cache-control", b"public, max-age=31536000, immutable")
-_COMMON: Final[tuple[Header, ...]] = (
-    (b"vary", b"Accept-Encoding"),
-    (b"x-content-type-options", b"nosniff"),
-)
 
 
 def tracker_paths(tracker_path: str) -> Mapping[EndpointSpec, str]:
@@ -116,20 +111,10 @@ def _manifest_handler(tracker_path: str) -> Handler:
 
 
 def _respond(request: Request, file: TrackerFile, media_type: str, *headers: Header) -> Response:
-    accepted = request.headers.get(b"accept-encoding", b"").decode("latin-1")
-    encoding = choose_media_type(accepted, tuple(file.bodies))
-    # Bytes differ by encoding, so their tags do (RFC 9110, section 8.8.3).
-    etag = f'"{file.etag}-{encoding}"'.encode()
-    common = (*headers, *_ANY_PAGE, *_COMMON, (b"etag", etag))
-    if _has_tag(request.headers.get(b"if-none-match", b""), etag):
-        return Response(304, b"", common)
-    encoded: tuple[Header, ...] = (
-        () if encoding == IDENTITY else ((b"content-encoding", encoding.encode()),)
+    return respond_with_file(
+        request,
+        file.bodies,
+        media_type=media_type,
+        digest=file.etag,
+        headers=(*headers, *_ANY_PAGE),
     )
-    described = ((b"content-type", media_type.encode()), *encoded)
-    return Response(200, file.bodies[encoding], (*described, *common))
-
-
-def _has_tag(if_none_match: bytes, etag: bytes) -> bool:
-    tags = (tag.strip().removeprefix(b"W/") for tag in if_none_match.split(b","))
-    return any(tag in (etag, b"*") for tag in tags)

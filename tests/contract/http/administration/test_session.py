@@ -10,6 +10,7 @@ from headrace.base.settings import Settings
 from headrace.ports.rate_limiter import RateLimitResult
 from headrace.ports.sessions import SESSION_MS
 from tests.contract.http.fakes import (
+    INVALID_BODY,
     NOW_MS,
     PRIVATE,
     PUBLIC,
@@ -17,6 +18,7 @@ from tests.contract.http.fakes import (
     REQUEST_ID,
     SESSION,
     SIGN_IN_CODE,
+    UNREADABLE_BODIES,
     WRITER_KEY,
     Harness,
     Response,
@@ -97,6 +99,12 @@ def test_a_body_has_a_key_or_a_code(body: Any) -> None:
     response = sign_in(Harness(), body)
     assert response.status == 400
     assert response.json == refusal(400, "Invalid request body", "INVALID_BODY")
+
+
+@pytest.mark.parametrize("body", UNREADABLE_BODIES.values(), ids=UNREADABLE_BODIES)
+def test_a_body_that_is_no_json_is_400(body: bytes) -> None:
+    response = Harness().call("POST", "/v1/session", body, headers=JSON)
+    assert (response.status, response.json) == (400, INVALID_BODY)
 
 
 def test_a_form_cannot_sign_in() -> None:

@@ -10,10 +10,12 @@ from headrace.base.errors import StoreUnavailable
 from headrace.model.erasure import Selector, SelectorKind
 from headrace.ports.rate_limiter import RateLimitResult
 from tests.contract.http.fakes import (
+    INVALID_BODY,
     MANAGER_KEY,
     PRIVATE,
     READER_KEY,
     REQUEST_ID,
+    UNREADABLE_BODIES,
     Harness,
     Response,
 )
@@ -110,6 +112,16 @@ def test_anything_else_is_400(body: Any) -> None:
         "Invalid request body",
         "INVALID_BODY",
     )
+    assert harness.erasures.requests == []
+
+
+@pytest.mark.parametrize("body", UNREADABLE_BODIES.values(), ids=UNREADABLE_BODIES)
+def test_a_body_that_is_no_json_is_400(body: bytes) -> None:
+    harness = Harness()
+    response = harness.call(
+        "POST", "/v1/erasures", body, query=f"website_id={PRIVATE}", headers=MANAGER
+    )
+    assert (response.status, response.json) == (400, INVALID_BODY)
     assert harness.erasures.requests == []
 
 

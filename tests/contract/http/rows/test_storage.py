@@ -16,6 +16,9 @@ from tests.contract.http.fakes import (
     FakeTenancySource,
     Harness,
     Response,
+    bearer,
+    query_error,
+    status_and_body,
 )
 
 EVENTS = {
@@ -99,6 +102,35 @@ def test_storage_is_refused_as_a_query_is(
 ) -> None:
     response = send(Harness(), website, key)
     assert (response.status, response.json["error"]) == (status, error)
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "status", "error", "code"),
+    [
+        ("websiteid=web_1", None, 401, "Authentication required", "UNAUTHORIZED"),
+        (
+            "website_ids=web_1",
+            READER_KEY,
+            400,
+            'Invalid parameter "website_ids" (did you mean "website_id"?)',
+            "INVALID_PARAMETER",
+        ),
+        (
+            f"website_id={PRIVATE}&table=events",
+            READER_KEY,
+            400,
+            'Invalid parameter "table" (one of website_id)',
+            "INVALID_PARAMETER",
+        ),
+    ],
+    ids=["without a key", "for the website", "beside the website"],
+)
+def test_storage_refuses_an_unknown_parameter(
+    query: str, key: str | None, status: int, error: str, code: str
+) -> None:
+    headers = {} if key is None else bearer(key)
+    response = Harness().call("GET", "/v1/storage", query=query, headers=headers)
+    assert status_and_body(response) == (status, query_error(error, code))
 
 
 def test_storage_is_unavailable_while_the_engine_is_away() -> None:

@@ -9,9 +9,11 @@ from headrace.base.errors import StoreUnavailable
 from headrace.model.erasure import Selector, SelectorKind
 from headrace.ports.rate_limiter import RateLimitResult
 from tests.contract.http.fakes import (
+    INVALID_BODY,
     MANAGER_KEY,
     PRIVATE,
     READER_KEY,
+    UNREADABLE_BODIES,
     Harness,
     Response,
 )
@@ -66,6 +68,17 @@ def test_anything_but_one_selector_is_400(body: Any) -> None:
         "Invalid request body",
         "INVALID_BODY",
     )
+    assert harness.subject_access.requests == []
+
+
+@pytest.mark.parametrize("body", UNREADABLE_BODIES.values(), ids=UNREADABLE_BODIES)
+def test_a_body_that_is_no_json_is_400(body: bytes) -> None:
+    harness = Harness()
+    headers = {"Authorization": f"Bearer {MANAGER_KEY}"}
+    response = harness.call(
+        "POST", "/v1/subject-access", body, query=f"website_id={PRIVATE}", headers=headers
+    )
+    assert (response.status, response.json) == (400, INVALID_BODY)
     assert harness.subject_access.requests == []
 
 

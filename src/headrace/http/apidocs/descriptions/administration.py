@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace.administration.bodies import NewKey, NewWebsite, OrganizationBody, WebsitePatch
+from headrace.http import endpoint_operations as operations
 from headrace.http import endpoints
 from headrace.http.apidocs.descriptions.description import (
     ADMINISTRATION,
     EXAMPLE_REQUEST_ID,
-    EndpointDoc,
+    OperationDoc,
 )
-from headrace.http.endpoint_spec import EndpointSpec
+from headrace.http.endpoint_spec import Operation
 from headrace.http.routes.administration.objects import AdministrationResponse
 
 _ORGANIZATION = {
@@ -53,56 +54,95 @@ def _example(data: object) -> dict[str, Any]:
     return {"success": True, "data": data, "requestId": EXAMPLE_REQUEST_ID}
 
 
-DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
-    endpoints.ADMIN_ORGANIZATIONS: EndpointDoc(
+DESCRIPTIONS: Mapping[Operation, OperationDoc] = {
+    endpoints.ADMIN_ORGANIZATIONS.first: OperationDoc(
         ADMINISTRATION,
         "Create an organization",
-        "Only a key of the organization `default` that is not limited to websites may. GET lists"
-        " all organizations to such a key, and none to others.",
+        "Only a key of the organization `default` that is not limited to websites may.",
         AdministrationResponse,
         _example(_ORGANIZATION),
         OrganizationBody,
         {"name": "Shop"},
         takes_arrays=False,
     ),
-    endpoints.ADMIN_ORGANIZATION: EndpointDoc(
+    operations.ADMIN_ORGANIZATIONS_LIST: OperationDoc(
+        ADMINISTRATION,
+        "List the organizations",
+        "Returns all organizations, oldest first, to a key that may create them, and none to"
+        " others.",
+        AdministrationResponse,
+        _example([_ORGANIZATION]),
+    ),
+    endpoints.ADMIN_ORGANIZATION.first: OperationDoc(
         ADMINISTRATION,
         "Rename an organization",
-        "GET returns the organization. DELETE deletes it with its keys; its websites remain, but"
-        " accept no events.",
+        "Changes its name and nothing else.",
         AdministrationResponse,
         _example(_ORGANIZATION),
         OrganizationBody,
         {"name": "Shop"},
         takes_arrays=False,
     ),
-    endpoints.ADMIN_WEBSITES: EndpointDoc(
+    operations.ADMIN_ORGANIZATION_SHOW: OperationDoc(
+        ADMINISTRATION,
+        "Show an organization",
+        "Returns an organization in reach.",
+        AdministrationResponse,
+        _example(_ORGANIZATION),
+    ),
+    operations.ADMIN_ORGANIZATION_DELETE: OperationDoc(
+        ADMINISTRATION,
+        "Delete an organization",
+        "Deletes it with its keys; its websites remain, but accept no events.",
+        AdministrationResponse,
+        _example({"id": _ORGANIZATION["id"], "deleted": True}),
+    ),
+    endpoints.ADMIN_WEBSITES.first: OperationDoc(
         ADMINISTRATION,
         "Create a website",
-        "The id of the website is not secret. GET lists the websites in reach, oldest first.",
+        "The id of the website is not secret.",
         AdministrationResponse,
         _example(_WEBSITE),
         NewWebsite,
         {"name": "My blog", "origins": ["https://blog.example.com"], "retention": {"days": 365}},
         takes_arrays=False,
     ),
-    endpoints.ADMIN_WEBSITE: EndpointDoc(
+    operations.ADMIN_WEBSITES_LIST: OperationDoc(
+        ADMINISTRATION,
+        "List the websites",
+        "Returns the websites in reach, oldest first.",
+        AdministrationResponse,
+        _example([_WEBSITE]),
+    ),
+    endpoints.ADMIN_WEBSITE.first: OperationDoc(
         ADMINISTRATION,
         "Change a website",
-        "What the body does not name stays as it is. GET returns the website. DELETE deletes it;"
-        " its rows remain on disk, but cannot be queried any more.",
+        "What the body does not name stays as it is.",
         AdministrationResponse,
         _example(_WEBSITE),
         WebsitePatch,
         {"public": True, "retention": {"errors": 30}},
         takes_arrays=False,
     ),
-    endpoints.ADMIN_KEYS: EndpointDoc(
+    operations.ADMIN_WEBSITE_SHOW: OperationDoc(
+        ADMINISTRATION,
+        "Show a website",
+        "Returns a website in reach.",
+        AdministrationResponse,
+        _example(_WEBSITE),
+    ),
+    operations.ADMIN_WEBSITE_DELETE: OperationDoc(
+        ADMINISTRATION,
+        "Delete a website",
+        "Its rows remain on disk, but cannot be queried any more.",
+        AdministrationResponse,
+        _example({"id": _WEBSITE["id"], "deleted": True}),
+    ),
+    endpoints.ADMIN_KEYS.first: OperationDoc(
         ADMINISTRATION,
         "Create an API key",
         "The response has the secret as `key`. Only its hash is stored: it is not shown again. The"
-        " new key reaches no further than the one that creates it, but may have other scopes. GET"
-        " lists the keys and sessions in reach without secrets, oldest first.",
+        " new key reaches no further than the one that creates it, but may have other scopes.",
         AdministrationResponse,
         _example({"key": "hr_4jQx9…", **_KEY}),
         NewKey,
@@ -113,15 +153,29 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         },
         takes_arrays=False,
     ),
-    endpoints.ADMIN_KEY: EndpointDoc(
+    operations.ADMIN_KEYS_LIST: OperationDoc(
+        ADMINISTRATION,
+        "List the API keys",
+        "Returns the keys and sessions in reach without secrets, oldest first. Revoked ones are"
+        " included.",
+        AdministrationResponse,
+        _example([_KEY]),
+    ),
+    endpoints.ADMIN_KEY.first: OperationDoc(
         ADMINISTRATION,
         "Describe an API key",
-        "Returns a key or session without its secret. DELETE revokes it, with the sessions that"
-        " were begun with it. A key cannot be changed.",
+        "Returns a key or session without its secret. A key cannot be changed.",
         AdministrationResponse,
         _example(_KEY),
     ),
-    endpoints.ADMIN_QUARANTINE: EndpointDoc(
+    operations.ADMIN_KEY_REVOKE: OperationDoc(
+        ADMINISTRATION,
+        "Revoke an API key",
+        "Revokes a key with the sessions that were begun with it, or a session, and returns it.",
+        AdministrationResponse,
+        _example({**_KEY, "revoked": "2026-01-31T12:00:00.000Z"}),
+    ),
+    endpoints.ADMIN_QUARANTINE.first: OperationDoc(
         ADMINISTRATION,
         "List quarantined entries",
         "Returns what the store of this machine rejected, by log and offset: events of the websites"
@@ -130,7 +184,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         AdministrationResponse,
         _example([_ENTRY]),
     ),
-    endpoints.ADMIN_ENTRY: EndpointDoc(
+    endpoints.ADMIN_ENTRY.first: OperationDoc(
         ADMINISTRATION,
         "Show a quarantined entry",
         "Returns an entry with its content: the event as it was to be stored, and where it came"
@@ -150,7 +204,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
             }
         ),
     ),
-    endpoints.ADMIN_RETRY: EndpointDoc(
+    endpoints.ADMIN_RETRY.first: OperationDoc(
         ADMINISTRATION,
         "Retry a quarantined entry",
         "Hands an entry to the store once more, as `headrace quarantine retry` does, and takes it"
@@ -159,7 +213,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         AdministrationResponse,
         _example({**_ENTRY, "retried": True}),
     ),
-    endpoints.ADMIN_AUDIT: EndpointDoc(
+    endpoints.ADMIN_AUDIT.first: OperationDoc(
         ADMINISTRATION,
         "List changes",
         "Returns the lines of the audit log in reach, newest first: who changed what, with the"

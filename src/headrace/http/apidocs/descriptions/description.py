@@ -1,4 +1,4 @@
-"""What the reference says of an endpoint: summary, purpose, and examples."""
+"""What the reference says of a method of an endpoint: summary, purpose, and examples."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,10 +24,11 @@ EXAMPLE_REQUEST_ID = "5f0c6a1be27d4c39"
 EXAMPLE_TIMESTAMP_MS = 1_767_607_200_000
 
 
-class EndpointDoc(Struct, frozen=True):
-    """The description of an endpoint.
+class OperationDoc(Struct, frozen=True):
+    """The description of a method of an endpoint.
 
-    `item` is the type of the items in a request body, None for endpoints without a body.
+    `item` is the type of the items in a request body, None without a body, or with one that is no
+    struct. `response` is None where a success has no JSON, or any.
     `takes_arrays` is whether a body may be an array of items.
     """
 

@@ -7,9 +7,9 @@ from headrace.http import endpoints
 from headrace.http.apidocs.descriptions.description import (
     EXAMPLE_TIMESTAMP_MS,
     INGESTION,
-    EndpointDoc,
+    OperationDoc,
 )
-from headrace.http.endpoint_spec import EndpointSpec
+from headrace.http.endpoint_spec import Operation
 from headrace.http.routes.ingest import BatchResponse, CountResponse, SingleResponse
 from headrace.model.wire import (
     CustomEvent,
@@ -25,8 +25,8 @@ def _count_example(kind: str, count: int) -> dict[str, Any]:
     return {"status": "success", "type": kind, "count": count}
 
 
-DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
-    endpoints.TRACK: EndpointDoc(
+DESCRIPTIONS: Mapping[Operation, OperationDoc] = {
+    endpoints.TRACK.first: OperationDoc(
         INGESTION,
         "Send custom events",
         "Takes one event or an array of events. A batch costs less than single events.",
@@ -48,7 +48,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
             },
         ],
     ),
-    endpoints.VITALS: EndpointDoc(
+    endpoints.VITALS.first: OperationDoc(
         INGESTION,
         "Send web vitals",
         "Takes one measurement or an array of measurements. They become rows of `performance`.",
@@ -64,7 +64,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
             }
         ],
     ),
-    endpoints.ERRORS: EndpointDoc(
+    endpoints.ERRORS.first: OperationDoc(
         INGESTION,
         "Send client-side errors",
         "Takes one error report or an array of error reports. They become rows of `errors`.",
@@ -83,7 +83,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
             }
         ],
     ),
-    endpoints.BATCH: EndpointDoc(
+    endpoints.BATCH.first: OperationDoc(
         INGESTION,
         "Send page views",
         "Takes the page views of browser trackers, one or an array. They become rows of `events`.",
@@ -105,7 +105,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
             }
         ],
     ),
-    endpoints.PAGE: EndpointDoc(
+    endpoints.PAGE.first: OperationDoc(
         INGESTION,
         "Send one page view",
         "Takes one page view, such as the beacon that a tracker sends when a page is closed.",
@@ -115,7 +115,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         {"name": "page_exit", "path": "https://shop.example.com/pricing", "time_on_page": 12.5},
         takes_arrays=False,
     ),
-    endpoints.ENGAGEMENT: EndpointDoc(
+    endpoints.ENGAGEMENT.first: OperationDoc(
         INGESTION,
         "Send how pages were used",
         "Takes what trackers measure while a page is open, one object or an array of at most 100."
@@ -135,7 +135,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
             }
         ],
     ),
-    endpoints.IDENTIFY: EndpointDoc(
+    endpoints.IDENTIFY.first: OperationDoc(
         INGESTION,
         "Tell whose account a visitor has",
         "Takes one object. It becomes an event named `identify`; `traits` becomes a property."

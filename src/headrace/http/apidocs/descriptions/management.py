@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping
 
+from headrace.http import endpoint_operations as operations
 from headrace.http import endpoints
 from headrace.http.apidocs.descriptions.description import (
     EXAMPLE_REQUEST_ID,
     MANAGEMENT,
     QUERIES,
-    EndpointDoc,
+    OperationDoc,
 )
-from headrace.http.endpoint_spec import EndpointSpec
+from headrace.http.endpoint_spec import Operation
 from headrace.http.routes.rows.erasures import ErasureResponse
 from headrace.http.routes.rows.storage import StorageResponse
-from headrace.http.routes.session import SessionResponse
+from headrace.http.routes.session import SessionResponse, SignInBody
 
 _RECEIPT = {
     "id": "era_5f0c6a1be27d4c39",
@@ -28,9 +29,18 @@ _RECEIPT = {
     "byHand": ["Exports, and other copies outside of the data directory, are not changed."],
     "lastError": None,
 }
+_SESSION = {
+    "success": True,
+    "data": {
+        "scopes": ["read:data"],
+        "websites": [{"id": "web_3b9d", "name": "Blog", "domain": "blog.example"}],
+        "expires": "2026-07-02T04:00:00.000Z",
+    },
+    "requestId": EXAMPLE_REQUEST_ID,
+}
 
-DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
-    endpoints.ERASURES: EndpointDoc(
+DESCRIPTIONS: Mapping[Operation, OperationDoc] = {
+    endpoints.ERASURES.first: OperationDoc(
         MANAGEMENT,
         "Erase rows",
         "Erases all rows of a visitor, session, profile or event, or all events whose properties"
@@ -42,12 +52,20 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         " `answersClean` is null, `lastError` has the reason, and the erasure goes on by itself."
         " With `dryRun` it is 200"
         " with the number of rows. Events that arrive later are stored. The key needs the scope"
-        " `manage:data`. GET with the same parameter lists the receipts, newest first.",
+        " `manage:data`.",
         ErasureResponse,
         {"success": True, "data": _RECEIPT, "requestId": EXAMPLE_REQUEST_ID},
         example={"anonymousId": "v-1f7c"},
     ),
-    endpoints.SUBJECT_ACCESS: EndpointDoc(
+    operations.ERASURES_LIST: OperationDoc(
+        MANAGEMENT,
+        "List erasures",
+        "Returns the receipts of a website's erasures, newest first. The key needs the scope"
+        " `manage:data`. No rate counts the call.",
+        ErasureResponse,
+        {"success": True, "data": [_RECEIPT], "requestId": EXAMPLE_REQUEST_ID},
+    ),
+    endpoints.SUBJECT_ACCESS.first: OperationDoc(
         MANAGEMENT,
         "Show what is stored of a subject",
         "Streams a JSON object for each row of a visitor, session, profile or event, with `table`"
@@ -56,40 +74,46 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         " and quarantined ones are included. The key needs the scope `manage:data`.",
         example={"anonymousId": "v-1f7c"},
     ),
-    endpoints.ERASURE: EndpointDoc(
+    endpoints.ERASURE.first: OperationDoc(
         MANAGEMENT,
         "Receipt of an erasure",
         "Returns the state and the receipt of an erasure of a website that the key may manage.",
         ErasureResponse,
         {"success": True, "data": _RECEIPT, "requestId": EXAMPLE_REQUEST_ID},
     ),
-    endpoints.SESSION: EndpointDoc(
+    endpoints.SESSION.first: OperationDoc(
         MANAGEMENT,
-        "The session of the page",
-        "POST signs in with a key that has the scope `read:data`, or with the code of a link that"
-        " `headrace sign-in` prints, and sets a cookie for twelve hours; GET tells who is signed"
-        " in; DELETE signs out. The cookie has the rights of its key everywhere below `/v1`, for"
-        " requests of the page itself alone; a key in a header wins. After ten failed sign-ins in"
-        " a minute an address has to wait.",
+        "Sign in to the page",
+        "Signs in with a key that has the scope `read:data`, or with the code of a link that"
+        " `headrace sign-in` prints, and sets a cookie for twelve hours. The cookie has the rights"
+        " of its key everywhere below `/v1`, for requests of the page itself alone; a key in a"
+        " header wins. After ten failed sign-ins in a minute an address has to wait.",
         SessionResponse,
-        {
-            "success": True,
-            "data": {
-                "scopes": ["read:data"],
-                "websites": [{"id": "web_3b9d", "name": "Blog", "domain": "blog.example"}],
-                "expires": "2026-07-02T04:00:00.000Z",
-            },
-            "requestId": EXAMPLE_REQUEST_ID,
-        },
-        example={"code": "3XJ0c9"},
+        _SESSION,
+        SignInBody,
+        {"code": "3XJ0c9"},
+        takes_arrays=False,
     ),
-    endpoints.STORAGE: EndpointDoc(
+    operations.SESSION_SHOW: OperationDoc(
+        MANAGEMENT,
+        "Tell who is signed in",
+        "Returns the session of the cookie: its scopes, the websites that it reaches, and when it"
+        " ends. A key in a header is not looked at. 401 where there is no session, or has ended.",
+        SessionResponse,
+        _SESSION,
+    ),
+    operations.SESSION_END: OperationDoc(
+        MANAGEMENT,
+        "Sign out",
+        "Ends the session of the cookie and clears the cookie. It succeeds without a session, too.",
+    ),
+    endpoints.STORAGE.first: OperationDoc(
         QUERIES,
         "Describe what is stored",
         "Returns, for each table of the website, how many rows answers see (bots included), how"
         " many have expired and are not deleted yet, the size on disk of both, the time of the"
         " first and last row, and how long rows are kept. Without `website_id`, for each website"
-        " that the key reaches. Counts towards the query rate.",
+        " that the key reaches. Counts towards the query rate. An unknown parameter is 400.",
         StorageResponse,
         {
             "success": True,

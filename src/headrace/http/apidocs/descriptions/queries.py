@@ -2,27 +2,52 @@
 
 from collections.abc import Mapping
 
+from headrace.http import endpoint_operations as operations
 from headrace.http import endpoints
 from headrace.http.apidocs.descriptions.description import (
     EXAMPLE_REQUEST_ID,
     QUERIES,
-    EndpointDoc,
+    OperationDoc,
 )
 from headrace.http.apidocs.schemas import SchemaResponse
-from headrace.http.endpoint_spec import EndpointSpec
+from headrace.http.endpoint_spec import Operation
 from headrace.http.routes.formats.query_results import QueryResponse
 from headrace.http.routes.formats.sql_results import SqlResponse
 from headrace.http.routes.formats.standard_results import StandardResponse
-from headrace.http.routes.saved.definitions import SavedListResponse, SavedTokenResponse
+from headrace.http.routes.saved.definitions import (
+    SavedDefinitionResponse,
+    SavedListResponse,
+    SavedTokenResponse,
+)
 from headrace.model.wire import (
     QueryRequest,
 )
 from headrace.model.wire_analyses import FunnelRequest, RetentionRequest, StandardRequest
 
 _COLUMN = {"type": "text", "filterable": True, "aggregatable": False}
+_SAVED_QUERY = {
+    "query": {
+        "table": "events",
+        "selects": [{"field": "*", "aggregate": "count", "alias": "views"}],
+        "groupBy": ["path"],
+    },
+    "lastDays": 30,
+    "timezone": "Europe/Berlin",
+}
+_SAVED = {
+    "success": True,
+    "data": {
+        "name": "top-pages",
+        "query": _SAVED_QUERY,
+        "created": "2026-01-05T10:00:00.000Z",
+        "updated": "2026-01-31T12:00:00.000Z",
+        "url": "https://events.example.com/v1/saved/top-pages.json?website_id=web_1",
+    },
+    "requestId": EXAMPLE_REQUEST_ID,
+}
 
-DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
-    endpoints.QUERY: EndpointDoc(
+DESCRIPTIONS: Mapping[Operation, OperationDoc] = {
+    endpoints.QUERY.first: OperationDoc(
         QUERIES,
         "Run a query",
         "Computes aggregates over one table of one website. See"
@@ -67,7 +92,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         },
         takes_arrays=False,
     ),
-    endpoints.FUNNEL: EndpointDoc(
+    endpoints.FUNNEL.first: OperationDoc(
         QUERIES,
         "Run a funnel",
         "Counts who took a first step, and how many of them took each next one in time. See"
@@ -109,7 +134,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         },
         takes_arrays=False,
     ),
-    endpoints.RETENTION: EndpointDoc(
+    endpoints.RETENTION.first: OperationDoc(
         QUERIES,
         "Run a retention query",
         "Groups people by when their first event came, and counts how many of each cohort came back"
@@ -146,7 +171,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         },
         takes_arrays=False,
     ),
-    endpoints.STANDARD: EndpointDoc(
+    endpoints.STANDARD.first: OperationDoc(
         QUERIES,
         "Run standard queries",
         "Answers several questions of a dashboard at once, each equal to a custom query, with"
@@ -191,7 +216,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         },
         takes_arrays=False,
     ),
-    endpoints.SQL: EndpointDoc(
+    endpoints.SQL.first: OperationDoc(
         QUERIES,
         "Show the SQL of a query",
         "Returns the statement of a query with its values as literals, and runs nothing. Clients of"
@@ -221,7 +246,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         },
         takes_arrays=False,
     ),
-    endpoints.VALUES: EndpointDoc(
+    endpoints.VALUES.first: OperationDoc(
         QUERIES,
         "List the values of a column",
         "Returns the most frequent values of a column, with the number of their rows; those of"
@@ -245,15 +270,15 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
             "requestId": EXAMPLE_REQUEST_ID,
         },
     ),
-    endpoints.SAVED: EndpointDoc(
+    endpoints.SAVED.first: OperationDoc(
         QUERIES,
         "Save a query under a name",
         "The body is that of a custom query; one with an error is refused as there. A name is 1 to"
         " 64 of `a` to `z`, `0` to `9` and `-`. The response is 201 and shows the token of the new"
         " query, or 200 where the query replaces one, whose token stays; `rotate=true` makes"
-        " another one. Only a hash of the token is stored: it is not shown again. GET shows the"
-        " query to callers that may query the website; DELETE ends it with its token. All count"
-        " towards the query rate. Deleting a website deletes its saved queries; backups have them.",
+        " another one, and an unknown parameter is 400. Only a hash of the token is stored: it is"
+        " not shown again. Saving counts towards the query rate. Deleting a website deletes its"
+        " saved queries; backups have them.",
         SavedTokenResponse,
         {
             "success": True,
@@ -265,18 +290,26 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
             "requestId": EXAMPLE_REQUEST_ID,
         },
         QueryRequest,
-        {
-            "query": {
-                "table": "events",
-                "selects": [{"field": "*", "aggregate": "count", "alias": "views"}],
-                "groupBy": ["path"],
-            },
-            "lastDays": 30,
-            "timezone": "Europe/Berlin",
-        },
+        _SAVED_QUERY,
         takes_arrays=False,
     ),
-    endpoints.SAVED_LIST: EndpointDoc(
+    operations.SAVED_SHOW: OperationDoc(
+        QUERIES,
+        "Show a saved query",
+        "Returns the query as it was sent, with the times of its first and last change and the URL"
+        " of its answer, to callers that may query the website. It counts towards the query rate.",
+        SavedDefinitionResponse,
+        _SAVED,
+    ),
+    operations.SAVED_DELETE: OperationDoc(
+        QUERIES,
+        "Delete a saved query",
+        "Ends the query with its token, and returns what was deleted. It takes the rights of"
+        " saving and counts towards the query rate.",
+        SavedDefinitionResponse,
+        _SAVED,
+    ),
+    endpoints.SAVED_LIST.first: OperationDoc(
         QUERIES,
         "List the saved queries",
         "Returns the names of a website's saved queries, in order, with the times of their first"
@@ -296,7 +329,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
             "requestId": EXAMPLE_REQUEST_ID,
         },
     ),
-    endpoints.SAVED_ANSWER: EndpointDoc(
+    endpoints.SAVED_ANSWER.first: OperationDoc(
         QUERIES,
         "The answer of a saved query",
         "Answers callers that may query the website, or have the token of this query: then no"
@@ -324,7 +357,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
             "requestId": EXAMPLE_REQUEST_ID,
         },
     ),
-    endpoints.LIVE: EndpointDoc(
+    endpoints.LIVE.first: OperationDoc(
         QUERIES,
         "Watch a website",
         "Streams server-sent events for as long as the client and its key stay. `event` is an item"
@@ -339,7 +372,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
         " 15 seconds. A key has 20 streams at most; opening one counts as a query. Of several"
         " machines, the one that is called shows what it has accepted.",
     ),
-    endpoints.SCHEMA: EndpointDoc(
+    endpoints.SCHEMA.first: OperationDoc(
         QUERIES,
         "Describe the query schema",
         "Lists all tables, columns, functions, operators and limits. That needs no credentials and"
@@ -367,7 +400,7 @@ DESCRIPTIONS: Mapping[EndpointSpec, EndpointDoc] = {
             "properties": [{"key": "plan", "kinds": ["text"], "count": 118}],
         },
     ),
-    endpoints.EXPORT: EndpointDoc(
+    endpoints.EXPORT.first: OperationDoc(
         QUERIES,
         "Export all rows",
         "Streams all stored columns of the rows of one table and website as NDJSON, Parquet, CSV or"

@@ -10,24 +10,18 @@ from msgspec import Struct
 from headrace.base.errors import InvalidBody, NotFound
 from headrace.base.json_size import JsonLimits, check_json_size
 from headrace.erasure.receipt import receipt, rows_to_erase
-from headrace.erasure.selection import (
-    SELECTOR_FIELDS,
-    WITH_VISITORS,
-    InvalidSelection,
-    parse_selection,
-)
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.request import Request
 from headrace.http.responses import Response
 from headrace.http.routes.query import rate_limit_reporter, read_query_credentials
+from headrace.http.routes.rows.selection_body import read_selection
 from headrace.model.erasure import ErasureRequest
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.rows.erasure import Erasure
 from headrace.query.authorize import QueryAuthorizer
 
 _DRY_RUN: Final = "dryRun"
-_OPTIONS: Final = frozenset({_DRY_RUN, WITH_VISITORS})
 
 
 class ErasureResponse(Struct, frozen=True, rename="camel"):
@@ -131,13 +125,7 @@ def erasure_handler(
 
 def parse_erasure(body: bytes, website_id: WebsiteId, *, by: str) -> ErasureRequest:
     """Return the erasure that a body asks for. Raises `InvalidBody`."""
-    try:
-        fields: dict[str, Any] = msgspec.json.decode(body, type=dict[str, Any])
-        if fields.keys() - SELECTOR_FIELDS.keys() - _OPTIONS:
-            raise InvalidBody
-        selection = parse_selection(fields)
-    except (msgspec.MsgspecError, InvalidSelection) as error:
-        raise InvalidBody from error
+    selection, fields = read_selection(body, options={_DRY_RUN})
     dry_run = fields.get(_DRY_RUN, False)
     if not isinstance(dry_run, bool):
         raise InvalidBody

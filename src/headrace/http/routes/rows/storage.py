@@ -15,6 +15,9 @@ from headrace.model.stored_rows import StoredRows
 from headrace.model.tenancy import WebsiteId
 from headrace.pruning.objects import StorageObject, storage_object
 from headrace.query.authorize import QueryAuthorizer
+from headrace.query.validate.parameters import read_parameters
+
+STORAGE_PARAMETERS = ("website_id",)
 
 
 class StorageDescriber(Protocol):
@@ -65,7 +68,14 @@ class StorageRoute:
         on_rate_limit = rate_limit_reporter(request)
         if credentials.website_id is not None:
             website_id = await self._authorizer.authorize(credentials, on_rate_limit)
+            _check_parameters(request)
             return await cancel_on_disconnect(self._describer.describe(website_id), request.receive)
         own = await self._authorizer.authorize_own_websites(credentials, on_rate_limit)
+        _check_parameters(request)
         stored = await cancel_on_disconnect(self._describer.describe(None), request.receive)
         return [one for one in stored if one.website_id in own]
+
+
+def _check_parameters(request: Request) -> None:
+    """Refuse a misspelled website: the response would be about all of them."""
+    read_parameters(request.scope["query_string"], STORAGE_PARAMETERS)

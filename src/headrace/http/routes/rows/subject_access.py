@@ -2,19 +2,8 @@
 
 import contextlib
 from collections.abc import AsyncGenerator
-from typing import Any
 
-import msgspec
-
-from headrace.base.errors import InvalidBody
 from headrace.base.json_size import JsonLimits, check_json_size
-from headrace.erasure.selection import (
-    SELECTOR_FIELDS,
-    WITH_VISITORS,
-    InvalidSelection,
-    Selection,
-    parse_selection,
-)
 from headrace.erasure.subject_access import SubjectAccess
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
@@ -22,6 +11,7 @@ from headrace.http.request import Request, cancel_on_disconnect
 from headrace.http.responses import StreamedResponse
 from headrace.http.routes.query import rate_limit_reporter, read_query_credentials
 from headrace.http.routes.rows.export import NDJSON_TYPE
+from headrace.http.routes.rows.selection_body import read_selection
 from headrace.query.authorize import QueryAuthorizer
 
 
@@ -55,7 +45,7 @@ class SubjectAccessRoute:
         )
         body = await self._body_reader.decode(request, wire)
         check_json_size(body, self._json_limits)
-        subject = parse_subject(body)
+        subject, _ = read_selection(body)
         lines = self._subject_access.lines(
             caller.website_id, [subject.selector], with_visitors=subject.with_visitors
         )
@@ -70,17 +60,6 @@ class SubjectAccessRoute:
             (b"cache-control", b"no-store"),
         )
         return StreamedResponse(200, _with_first(first, lines), headers)
-
-
-def parse_subject(body: bytes) -> Selection:
-    """Return what a body selects. Raises `InvalidBody`."""
-    try:
-        fields: dict[str, Any] = msgspec.json.decode(body, type=dict[str, Any])
-        if fields.keys() - SELECTOR_FIELDS.keys() - {WITH_VISITORS}:
-            raise InvalidBody
-        return parse_selection(fields)
-    except (msgspec.MsgspecError, InvalidSelection) as error:
-        raise InvalidBody from error
 
 
 async def _with_first(first: bytes, lines: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:

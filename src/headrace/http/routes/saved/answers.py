@@ -6,6 +6,7 @@ from headrace.base.settings import Settings
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.credentials import read_parameter
+from headrace.http.reading.entity_tags import has_entity_tag
 from headrace.http.request import Handler, Request, cancel_on_disconnect
 from headrace.http.responses import Header, Response
 from headrace.http.routes.formats.saved_answers import saved_formats
@@ -27,6 +28,8 @@ def saved_answer_handler(
 ) -> Handler:
     """Return the handler of GET /v1/saved/NAME.FORMAT."""
     formats = saved_formats(settings)
+    # By the setting, too: the versions of rows outlive the restart that changes it.
+    tagged_formats = {**{name: name for name in formats}, "csv": f"csv-{settings.query_csv_text}"}
 
     async def find(request: Request, name: str) -> SavedQuery:
         query_string = request.scope["query_string"]
@@ -45,7 +48,11 @@ def saved_answer_handler(
         media_format = request.scope["path"].rpartition(".")[2]
         query = await find(request, name)
         answer = await cancel_on_disconnect(
-            saved_queries.answer(query, media_format, lambda tag: _has_tag(request, tag)),
+            saved_queries.answer(
+                query,
+                tagged_formats[media_format],
+                lambda tag: has_entity_tag(request, tag.encode()),
+            ),
             request.receive,
         )
         headers = ((b"etag", answer.entity_tag.encode()), _REVALIDATED)
@@ -55,10 +62,3 @@ def saved_answer_handler(
         return msgspec.structs.replace(written, headers=(*written.headers, *headers))
 
     return handle
-
-
-def _has_tag(request: Request, tag: str) -> bool:
-    """Return whether If-None-Match has a tag, by weak comparison (RFC 9110, section 13.1.2)."""
-    opaque = tag.removeprefix("W/").encode()
-    sent = b",".join(request.header_values(b"if-none-match")).split(b",")
-    return any(one.strip().removeprefix(b"W/") in (opaque, b"*") for one in sent)

@@ -11,7 +11,6 @@ from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.base.json_size import JsonLimits, check_json_size
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
-from headrace.http.reading.credentials import read_parameter
 from headrace.http.request import Request
 from headrace.http.responses import JSON_HEADER, Header, Response
 from headrace.http.routes.query import (
@@ -25,7 +24,10 @@ from headrace.model.tenancy import WebsiteId
 from headrace.ports.saved_queries import SaveResult
 from headrace.query.authorize import QueryAuthorizer
 from headrace.query.result_values import format_datetime
+from headrace.query.validate.parameters import read_parameters
 
+_ROTATE = "rotate"
+SAVING_PARAMETERS = ("website_id", _ROTATE)
 _NOT_STORED: Header = (b"cache-control", b"no-store")
 _FLAGS: Mapping[str | None, bool] = {None: False, "false": False, "true": True}
 
@@ -112,7 +114,7 @@ class SavedQueryRoute:
                 return self._show(await self._saved_queries.delete(website_id, name), request)
             case _:
                 website_id = await self._authorize_saving(request)
-                rotate = _read_flag(request, "rotate")
+                rotate = _read_rotate(request)
                 body = await self._body_reader.decode(request, wire)
                 check_json_size(body, self._json_limits)
                 saved = await self._saved_queries.save(website_id, name, body, rotate=rotate)
@@ -191,9 +193,10 @@ def _url(
     return f"{host}/v1/saved/{query.name}.json?{urlencode(right)}"
 
 
-def _read_flag(request: Request, name: str) -> bool:
-    text = read_parameter(request.scope["query_string"], name.encode())
+def _read_rotate(request: Request) -> bool:
+    parameters = read_parameters(request.scope["query_string"], SAVING_PARAMETERS)
+    text = parameters.get(_ROTATE)
     if text not in _FLAGS:
-        detail = f' "{name}": must be true or false'
+        detail = f' "{_ROTATE}": must be true or false'
         raise InvalidQuery(QueryErrorCode.INVALID_PARAMETER, detail)
     return _FLAGS[text]

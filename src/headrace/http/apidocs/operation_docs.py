@@ -1,4 +1,4 @@
-"""The descriptions of all endpoints."""
+"""The descriptions of all operations."""
 
 from collections.abc import Mapping
 
@@ -9,14 +9,14 @@ from headrace.http.apidocs.descriptions import (
     queries,
     service,
 )
-from headrace.http.apidocs.descriptions.description import EndpointDoc
-from headrace.http.endpoint_spec import EndpointSpec
+from headrace.http.apidocs.descriptions.description import OperationDoc
+from headrace.http.endpoint_spec import Operation
 
-ENDPOINT_DOCS: Mapping[EndpointSpec, EndpointDoc] = {
+OPERATION_DOCS: Mapping[Operation, OperationDoc] = {
     **ingestion.DESCRIPTIONS,
     **queries.DESCRIPTIONS,
     **management.DESCRIPTIONS,
     **administration.DESCRIPTIONS,
     **service.DESCRIPTIONS,
 }
-"""Every endpoint, in the order of the reference."""
+"""Every operation, in the order of the reference."""
