@@ -1,9 +1,9 @@
 """What all query use cases share: one select in the store under limits, counted and timed."""
 
 import asyncio
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,14 +15,21 @@ from headrace.base.errors import (
     QueryTimedOut,
     QueryTooLarge,
     StoreUnavailable,
+    Unavailable,
 )
 from headrace.base.metrics import Metrics
 from headrace.model.data_retention import Cutoffs
 from headrace.model.plan import CompiledQuery
 from headrace.model.tenancy import WebsiteId
+from headrace.model.wire import Filter
+from headrace.ports.background import BackgroundProcess
 from headrace.ports.rows.retention import CutoffSource
 from headrace.ports.store import Dialect, QueryLimits, Rows, Store
 from headrace.query.result_values import ReadInfo
+from headrace.query.validate.conditions.patterns import are_costly, patterns_of
+
+_RequestT = TypeVar("_RequestT")
+_PlanT = TypeVar("_PlanT")
 
 SUCCEEDED = "answered"
 FAILED = "failed"
@@ -31,6 +38,7 @@ OUTCOMES: Mapping[type[HeadraceError], str] = {
     QueryTimedOut: "timed_out",
     QueryTooLarge: "too_large",
     StoreUnavailable: "unavailable",
+    Unavailable: "unavailable",
 }
 NO_TABLE = "none"
 """The metric label of queries that were rejected before their table was known."""
@@ -62,7 +70,7 @@ class RunningQuery:
 class QueryExecution:
     """Runs the selects of queries over a store; for one event loop and many tasks.
 
-    In a cluster other machines store events too.
+    In a cluster other machines store events too. `background` checks what takes long to check.
     """
 
     def __init__(
@@ -74,6 +82,7 @@ class QueryExecution:
         clock: Clock,
         dialect: Dialect,
         cutoffs: CutoffSource,
+        background: BackgroundProcess,
         is_cluster: bool = False,
     ) -> None:
         self._store = store
@@ -82,6 +91,7 @@ class QueryExecution:
         self._clock = clock
         self.dialect = dialect
         self._cutoffs = cutoffs
+        self._background = background
         self._visibility_lag_ms = VISIBILITY_LAG_MS if is_cluster else 0
 
     @contextmanager
@@ -96,6 +106,22 @@ class QueryExecution:
             raise
         finally:
             self._metrics.count("headrace_queries_total", 1, running.table, outcome)
+
+    async def check(
+        self, check: Callable[[_RequestT], _PlanT], request: _RequestT, filters: Iterable[Filter]
+    ) -> _PlanT:
+        """Return the plan of a request, which has these filters, as `check` makes it.
+
+        Patterns that take long to compile are checked in the background, one request at a time;
+        `check` and its result are picklable. Raises what it raises, and `Unavailable`.
+        """
+        if not are_costly(patterns_of(filters)):
+            return check(request)
+        try:
+            async with asyncio.timeout(self._limits.timeout_s):
+                return await self._background.run(check, request)
+        except TimeoutError as error:
+            raise Unavailable("checking patterns takes too long") from error
 
     async def select(self, query: CompiledQuery) -> Selected:
         """Return the rows of a statement. Raises what `Store.select` raises."""

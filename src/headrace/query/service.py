@@ -1,5 +1,8 @@
 """The use case of custom queries: body → request → plan → statement → rows → result."""
 
+from functools import partial
+from itertools import chain
+
 from headrace.model.plan import CompiledQuery, QueryPlan
 from headrace.model.tenancy import WebsiteId
 from headrace.query.execution import QueryExecution, RunningQuery
@@ -33,7 +36,13 @@ class QueryService:
         Raises `InvalidQuery` for a query that breaks a rule, and `DirectoryUnavailable`.
         """
         cutoffs = await self._execution.cutoffs(website_id)
-        return check_query(decode_query(body), website_id, cutoffs, now_ms=self._execution.now_ms())
+        request = decode_query(body)
+        query = request.query
+        check = partial(
+            check_query, website_id=website_id, cutoffs=cutoffs, now_ms=self._execution.now_ms()
+        )
+        own_filters = (select.filters or () for select in query.selects)
+        return await self._execution.check(check, request, chain(query.filters or (), *own_filters))
 
     async def compile(self, website_id: WebsiteId, body: bytes) -> CompiledQuery:
         """Return the statement of a request body at this time, without running it.

@@ -301,6 +301,8 @@ SAME = [
     pytest.param([2**63, 2**63], 2**63, id="past signed 64 bits"),
     pytest.param([10**25, 10**25], 10**25, id="past 64 bits"),
     pytest.param([-(10**25)], -(10**25), id="negative past 64 bits"),
+    pytest.param([10**400, 10**400], 10**400, id="past the range of doubles"),
+    pytest.param([-(10**400)], -(10**400), id="negative past the range of doubles"),
     pytest.param([str(10**25)], str(10**25), id="text of so many digits"),
     pytest.param(["5"], "5", id="text of a digit"),
     pytest.param(["true"], "true", id="text of a boolean"),
@@ -354,6 +356,40 @@ def test_long_numbers_of_properties_are_equal_by_digits_and_ordered_as_doubles(
     tables.insert(EVENTS, [event(properties={"k": number}) for number in CLOSE_NUMBERS])
     body = query_body(filters=[where("properties.k", operator, value)], group_by=["properties.k"])
     assert sorted(row["properties.k"] for row in query_rows(tables, body)) == found
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "found"),
+    [
+        pytest.param("gt", 5, [10**400, 10**401], id="gt"),
+        pytest.param("gte", 10**401, [10**400, 10**401], id="gte"),
+        pytest.param("lt", 10**400, [-(10**400), 5], id="lt"),
+        pytest.param("lte", -(10**400), [-(10**400)], id="lte"),
+        pytest.param("not_in", [10**401, 5], [-(10**400), 10**400], id="not_in"),
+    ],
+)
+def test_numbers_of_properties_past_doubles_are_infinite_in_order(
+    tables: Tables, operator: str, value: Any, found: list[int]
+) -> None:
+    numbers = (-(10**400), 5, 10**400, 10**401)
+    tables.insert(EVENTS, [event(properties={"k": number}) for number in numbers])
+    body = query_body(filters=[where("properties.k", operator, value)], group_by=["properties.k"])
+    assert sorted(row["properties.k"] for row in query_rows(tables, body)) == found
+
+
+@pytest.mark.parametrize(("aggregate", "sign"), [("max", 1), ("min", -1)])
+def test_extreme_past_doubles_is_null_also_in_order_and_having(
+    tables: Tables, aggregate: str, sign: int
+) -> None:
+    numbers = {"/finite": 5, "/infinite": sign * 10**400}
+    rows = [event(path=path, properties={"k": number}) for path, number in numbers.items()]
+    tables.insert(EVENTS, rows)
+    body = query_body(select("properties.k", aggregate, "x"), group_by=["path"])
+    finite, infinite = {"path": "/finite", "x": 5}, {"path": "/infinite", "x": None}
+    assert query_rows(tables, body) == [finite, infinite]
+    assert query_rows(tables, {**body, "having": [where("x", "ne", 5)]}) == [infinite]
+    assert query_rows(tables, {**body, "having": [where("x", "gt", 6)]}) == []
+    assert query_rows(tables, {**body, "having": [where("x", "lt", 4)]}) == []
 
 
 def test_values_of_different_types_are_groups_of_their_own(tables: Tables) -> None:

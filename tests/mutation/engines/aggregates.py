@@ -79,7 +79,7 @@ WRONG_ENGINES: Final[tuple[WrongEngine, ...]] = (
         "custom",
         "the greatest of no numbers is 0",
         _AGGREGATES,
-        'Aggregate.MAX: Form((Part("max", "{column}"),))',
+        'Aggregate.MAX: Form((Part("max", "{column}"),), _FINITE)',
         'Aggregate.MAX: Form((Part("max", "{column}"),), "ifNull({0}, 0)")',
     ),
     WrongEngine(

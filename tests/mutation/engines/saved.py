@@ -56,7 +56,11 @@ WRONG_ENGINES: Final[tuple[WrongEngine, ...]] = (
         "    if False:\n",
     ),
     WrongEngine(
-        "saved", "a cutoff changes no tag", _TAG, "    return plan.cutoff_ms\n", "    return None\n"
+        "saved",
+        "a cutoff changes no tag",
+        _TAG,
+        "min(max(plan.cutoff_ms, rows.start_ms), rows.end_ms)",
+        "rows.start_ms",
     ),
     WrongEngine(
         "saved",

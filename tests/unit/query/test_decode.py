@@ -16,6 +16,11 @@ def sent_query(**parts: Any) -> dict[str, Any]:
     return {**body, "query": {**body["query"], **parts}}
 
 
+def nested_groups(depth: int) -> dict[str, Any]:
+    """Return a filter within so many groups."""
+    return {"or": [nested_groups(depth - 1)]} if depth else where("path", "eq", "/")
+
+
 MALFORMED = [
     pytest.param(b"", "it is not valid JSON", id="nothing"),
     pytest.param(b"{", "it is not valid JSON", id="cut off"),
@@ -46,6 +51,14 @@ def test_body_that_is_not_json_is_rejected(body: bytes, why: str) -> None:
 
 
 OF_ANOTHER_SHAPE = [
+    pytest.param(
+        sent_query(filters=[nested_groups(300)]), "it is nested too deeply", id="nested filters"
+    ),
+    pytest.param(
+        sent_query(selects=[{**select("*", "count"), "filters": [nested_groups(300)]}]),
+        "it is nested too deeply",
+        id="nested filters of a select",
+    ),
     pytest.param([], "it must be an object, not an array", id="array"),
     pytest.param("x", "it must be an object, not a string", id="text"),
     pytest.param(5, "it must be an object, not a number", id="number"),

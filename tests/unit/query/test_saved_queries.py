@@ -21,7 +21,7 @@ from headrace.query.execution import QueryExecution
 from headrace.query.saved.service import SavedAnswer, SavedQueryService
 from headrace.query.service import QueryService
 from testing.chdb import LIMITS
-from testing.queries import COUNT, WEBSITE, as_bytes, query_body
+from testing.queries import COUNT, WEBSITE, PickledCalls, as_bytes, query_body
 
 DAY_MS = 86_400_000
 NOON_MS = 1_767_614_400_000  # 2026-01-05T12:00:00Z
@@ -108,6 +108,7 @@ class Harness:
             clock=self.clock,
             dialect=CHDB_DIALECT,
             cutoffs=FixedCutoffs(self.cutoffs),
+            background=PickledCalls(),
         )
         return SavedQueryService(
             self.saved,
@@ -205,13 +206,31 @@ def test_the_ranges_are_all_rows_that_the_answer_is_made_of(
 def test_a_cutoff_changes_the_answers_that_it_takes_rows_from() -> None:
     body, sessions = query_body(COUNT), query_body(COUNT, table="sessions")
     tags: list[tuple[str, str]] = []
-    for cutoff_ms in (None, JANUARY_MS - DAY_MS, JANUARY_MS, JANUARY_MS + DAY_MS):
+    end_ms = JANUARY.end_ms
+    for cutoff_ms in (
+        *(None, JANUARY_MS - DAY_MS, JANUARY_MS, JANUARY_MS + DAY_MS),
+        *(end_ms, end_ms + DAY_MS),
+    ):
         harness = Harness()
         harness.cutoffs = Cutoffs(events=cutoff_ms)
         tags.append((harness.tag(body), harness.tag(sessions)))
     events = [of_events for of_events, _ in tags]
-    assert events[0] == events[1] == events[2] != events[3]
-    assert len({of_sessions for _, of_sessions in tags}) == 4
+    assert events[0] == events[1] == events[2]
+    assert events[4] == events[5]  # all rows have expired already
+    assert len(set(events)) == 3
+    assert len({of_sessions for _, of_sessions in tags}) == 6
+
+
+def test_a_cutoff_between_compared_ranges_changes_no_answer() -> None:
+    body = query_body(COUNT, compare={"startDate": "2025-01-01", "endDate": "2025-01-31"})
+    compared_end_ms = JANUARY_MS - 334 * DAY_MS
+    tags: list[str] = []
+    for cutoff_ms in (compared_end_ms - DAY_MS, compared_end_ms, JANUARY_MS, JANUARY_MS + DAY_MS):
+        harness = Harness()
+        harness.cutoffs = Cutoffs(events=cutoff_ms)
+        tags.append(harness.tag(body))
+    assert tags[1] == tags[2]
+    assert len(set(tags)) == 3
 
 
 @pytest.mark.parametrize("while_changing", [True, False], ids=["rows change now", "other machines"])
@@ -239,6 +258,18 @@ def test_where_no_version_is_known_the_rows_of_others_decide_too() -> None:
     assert changed.result is not None
     assert changed.result.others == [{"date": "2026-01-01", "path": None, "n": 2}]
     assert changed.entity_tag != tag
+
+
+def test_where_no_version_is_known_rows_may_have_numbers_of_any_size() -> None:
+    harness = Harness(UnknownVersions())
+    body = query_body(COUNT, group_by=["properties.n"])
+    harness.store.rows = [["1" + 30 * "0", 2]]
+    answer = harness.answer(body)
+    assert answer.result is not None
+    assert answer.result.rows == [[10**30, 2]]
+    assert harness.answer(body, answer.entity_tag) == SavedAnswer(answer.entity_tag, None)
+    harness.store.rows = [["1" + 29 * "0" + "1", 2]]
+    assert harness.tag(body) != answer.entity_tag
 
 
 def test_only_a_valid_query_with_a_valid_name_is_saved() -> None:

@@ -20,7 +20,7 @@ from headrace.ports.store import CHDB_DIALECT, QueryLimits, Rows, StoreResult, S
 from headrace.query.execution import QueryExecution
 from headrace.query.result_values import QueryResult
 from headrace.query.service import QueryService
-from testing.queries import WEBSITE, as_bytes, query_body, statement_of
+from testing.queries import WEBSITE, PickledCalls, as_bytes, query_body, statement_of
 
 LIMITS = QueryLimits(timeout_s=15.0, max_memory_bytes=2**31)
 
@@ -61,6 +61,7 @@ def run(
 ) -> QueryResult:
     execution = QueryExecution(
         cutoffs=FixedCutoffs(),
+        background=PickledCalls(),
         store=store,
         limits=LIMITS,
         dialect=CHDB_DIALECT,

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from ipaddress import ip_address
-from typing import Final
+from typing import Final, TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import (
@@ -29,6 +30,8 @@ TIMEOUT_S: Final = 120
 _URL = re.compile(r"https?://[!-~]+")
 _KEY = re.compile(r"[!-~]+")
 CUSTOM_PATH: Final = "/v1/query/custom"
+
+Body = TypeVar("Body")
 
 
 class QueryTarget(Struct, frozen=True):
@@ -73,6 +76,16 @@ def send_query(target: QueryTarget, call: Call, media_type: str) -> QueryRespons
     opener = _build_opener(target.url)
     request = _build_request(target, call, media_type)
     try:
+        return _exchange(opener, request, target, call)
+    except (OSError, HTTPException) as error:
+        raise OperatorError(f"cannot query {target.url}: {_connection_failure(error)}") from error
+
+
+def _exchange(
+    opener: OpenerDirector, request: Request, target: QueryTarget, call: Call
+) -> QueryResponse:
+    """Send a request and read the whole response. Raises `OperatorError` for one of an error."""
+    try:
         with opener.open(request, timeout=TIMEOUT_S) as response:
             return QueryResponse(
                 response.read(), is_truncated=response.headers["X-Truncated"] == "true"
@@ -80,8 +93,14 @@ def send_query(target: QueryTarget, call: Call, media_type: str) -> QueryRespons
     except HTTPError as error:
         with error:
             raise _to_operator_error(error, target, call) from None
-    except (OSError, HTTPException) as error:
-        raise OperatorError(f"cannot query {target.url}: {_connection_failure(error)}") from error
+
+
+def decode_response(response: QueryResponse, body: type[Body]) -> Body:
+    """Return the body of a response. Raises `OperatorError` for one of another server."""
+    try:
+        return msgspec.json.decode(response.body, type=body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise OperatorError("the response is not one of a Headrace service") from None
 
 
 def _build_request(target: QueryTarget, call: Call, media_type: str) -> Request:
@@ -126,6 +145,7 @@ def _host(url: str) -> str:
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
+        (host or "").encode("idna")  # as it is looked up
     except ValueError:
         host = None
     if host is None or not _URL.fullmatch(url):
@@ -134,7 +154,7 @@ def _host(url: str) -> str:
 
 
 def _to_operator_error(error: HTTPError, target: QueryTarget, call: Call) -> OperatorError:
-    refusal, retry_after_s = _read_refusal(error.read()), error.headers["Retry-After"]
+    refusal, retry_time = _read_refusal(error.read()), _retry_time(error.headers["Retry-After"])
     if refusal is None:
         location = error.headers["Location"]
         hint = f" and points to {location}" if location else ""
@@ -145,9 +165,21 @@ def _to_operator_error(error: HTTPError, target: QueryTarget, call: Call) -> Ope
         return OperatorError(f"{refusal.error}: no key was given; use --key or HEADRACE_API_KEY")
     if refusal.code == "NOT_FOUND" and call.if_not_found is not None:
         return OperatorError(call.if_not_found)
-    if retry_after_s is not None:
-        return OperatorError(f"{refusal.error}; it works again in {retry_after_s} s")
+    if retry_time is not None:
+        return OperatorError(f"{refusal.error}; it works again {retry_time}")
     return OperatorError(refusal.error)
+
+
+def _retry_time(retry_after: str | None) -> str | None:
+    """Return in words when to try again: the service sends seconds, a proxy may send a date."""
+    text = (retry_after or "").strip()
+    if text.isdecimal():
+        return f"in {text} s"
+    try:
+        parsedate_to_datetime(text)
+    except (ValueError, OverflowError):  # the latter for a year of twenty digits
+        return None
+    return f"on {text}"
 
 
 def _read_refusal(body: bytes) -> _ErrorBody | None:

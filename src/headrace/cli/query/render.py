@@ -1,19 +1,16 @@
 """Prints a query result: a table for users, or the CSV or JSON of the service for programs."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 import msgspec
 from msgspec import Struct
 
-from headrace.base.errors import OperatorError
 from headrace.base.printable import escape_unprintable
 from headrace.cli.output import Cell, JsonObject, pluralize, print_cells
-from headrace.cli.query.client import QueryResponse
+from headrace.cli.query.client import QueryResponse, decode_response
 from headrace.model.catalog import PREVIOUS_OUTPUT_NAME
-
-_Body = TypeVar("_Body")
 
 _MORE_ROWS = "more rows exist"
 
@@ -45,7 +42,7 @@ class _ResultBody(Struct, frozen=True):
 
 def print_result_table(response: QueryResponse) -> None:
     """Print the rows as a table, and a line with the row count and the execution time."""
-    result = _decode(response, _ResultBody)
+    result = decode_response(response, _ResultBody)
     if result.data:
         print_cells(_cells(result.data))
         click.echo()
@@ -60,7 +57,7 @@ def print_result_table(response: QueryResponse) -> None:
 
 def print_standard_tables(response: QueryResponse) -> None:
     """Print a table for each type of a standard query, and a line for all of them."""
-    result = _decode(response, _StandardBody)
+    result = decode_response(response, _StandardBody)
     for name, rows in result.data.items():
         click.echo(escape_unprintable(name))
         if rows:
@@ -69,13 +66,6 @@ def print_standard_tables(response: QueryResponse) -> None:
             click.echo("no rows")
         click.echo()
     _print_facts(result.meta)
-
-
-def _decode(response: QueryResponse, body: type[_Body]) -> _Body:
-    try:
-        return msgspec.json.decode(response.body, type=body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise OperatorError("the response is not one of a Headrace service") from None
 
 
 def _print_facts(meta: _Meta) -> None:

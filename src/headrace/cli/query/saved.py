@@ -9,7 +9,7 @@ from msgspec import Struct
 from headrace.base.errors import OperatorError
 from headrace.base.printable import escape_unprintable
 from headrace.cli.output import print_json, print_table
-from headrace.cli.query.client import Call, QueryResponse, send_query
+from headrace.cli.query.client import Call, QueryResponse, decode_response, send_query
 from headrace.cli.query.execute import Destination, query_target, target_options
 from headrace.cli.query.render import FORMATS
 
@@ -55,7 +55,7 @@ def save_query(name: str, body: bytes, destination: Destination, *, rotate: bool
     if destination.format_name == "json":
         click.echo(response.body)
         return
-    saved = msgspec.json.decode(response.body, type=_SavedBody).data
+    saved = decode_response(response, _SavedBody).data
     readers = "the key of a reader" if saved.token is None else "nothing else: it has the token"
     click.echo(f"Saved {saved.name}. Its answer, which takes {readers}:\n{saved.url}")
 
@@ -71,7 +71,7 @@ def saved() -> None:
 def list_command(url: str | None, key: str | None, website: str | None, as_json: bool) -> None:
     """List the saved queries of a website. The key needs the scope manage:data."""
     response = _send(Call(None, SAVED_PATH), url, key, website)
-    listed = msgspec.json.decode(response.body, type=_ListBody).data
+    listed = decode_response(response, _ListBody).data
     if as_json:
         print_json(listed)
         return
@@ -130,4 +130,4 @@ def _send(call: Call, url: str | None, key: str | None, website: str | None) -> 
 
 
 def _print_definition(response: QueryResponse) -> None:
-    click.echo(bytes(msgspec.json.decode(response.body, type=_DefinitionBody).data))
+    click.echo(bytes(decode_response(response, _DefinitionBody).data))

@@ -15,6 +15,7 @@ from headrace.model.catalog import (
     ALL_ROWS,
     LIST_OPERATORS,
     PRESENCE_OPERATORS,
+    TEXT_OPERATORS,
     Kind,
     Operator,
     Table,
@@ -70,8 +71,8 @@ def read_select(text: str, table: Table | None = None) -> Select:
 def read_filter(text: str, table: Table | None) -> Filter:
     """Read `country = DE`, `path starts_with /blog`, `country in DE, AT` or `referrer is_set`.
 
-    An unquoted number or boolean has that type, except for text columns of the table. A quoted
-    value is text.
+    An unquoted number or boolean has that type, except for text columns of the table and operators
+    that take texts. A quoted value is text.
     """
     return _read("where", text, lambda written: _filter(written, table))
 
@@ -144,7 +145,7 @@ def _filter(text: str, table: Table | None) -> Filter:
     value = rest[found.end() :].strip()
     if operator in PRESENCE_OPERATORS:
         return _presence(column, operator, value)
-    is_text = _is_text_column(table, column)
+    is_text = operator in TEXT_OPERATORS or _is_text_column(table, column)
     if operator in LIST_OPERATORS:
         return Filter(column, operator.value, [_value(item, is_text) for item in _list(value)])
     return Filter(column, operator.value, _value(value, is_text))

@@ -1,5 +1,7 @@
 """The use case of funnels: body → request → plan → statement → one row for each step."""
 
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from headrace.model.catalog import EVENTS, QUERY_LIMITS
@@ -32,9 +34,15 @@ class FunnelService:
         """Run the funnel of a request body over one website; see `QueryService.run`."""
         with self._execution.counted() as running:
             cutoffs = await self._execution.cutoffs(website_id)
-            plan = check_funnel(
-                decode_funnel(body), website_id, cutoffs, now_ms=self._execution.now_ms()
+            request = decode_funnel(body)
+            check = partial(
+                check_funnel,
+                website_id=website_id,
+                cutoffs=cutoffs,
+                now_ms=self._execution.now_ms(),
             )
+            filters = chain.from_iterable(step.filters for step in request.steps)
+            plan = await self._execution.check(check, request, filters)
             running.table = EVENTS.name
             query = compile_funnel(plan, self._execution.dialect)
             selected = await self._execution.select(query)

@@ -29,6 +29,17 @@ class _Followed:
         self.streams = 0
         self.tasks: tuple[asyncio.Task[None], ...] = ()
 
+    def wake_at_end(self, _: asyncio.Task[None]) -> None:
+        """Wake all streams: a task has failed, or its last stream has ended."""
+        self.feed.started.set()
+        self.feed.wake()
+
+    def check(self) -> None:
+        """Raise the error with which a task has ended."""
+        for task in self.tasks:
+            if task.done():
+                task.result()
+
 
 class LiveService:
     """Streams the items of websites as server-sent events; for one event loop and many tasks."""
@@ -50,9 +61,12 @@ class LiveService:
         """Return the events from now on, or those after the event `last_id`.
 
         A client that is slow, or comes back late, gets an event `missed` in the place of those that
-        are not kept any more. Ends soon after the caller's right to read.
+        are not kept any more. Ends soon after the caller's right to read. Raises what the source
+        raises, but for `Unavailable`.
         """
-        async with self._following(website_id) as feed:
+        async with self._following(website_id) as followed:
+            followed.check()
+            feed = followed.feed
             position = parse_position(last_id) if last_id else feed.end
             # The client knows at once that the stream is open, and where a new one goes on.
             yield COMMENT if last_id else encode_position(position.as_id())
@@ -71,6 +85,7 @@ class LiveService:
                 if now_s - commented_s >= COMMENT_S:
                     yield COMMENT
                     commented_s = now_s
+                followed.check()
                 await feed.wait()
 
     def close(self) -> None:
@@ -81,7 +96,7 @@ class LiveService:
             followed.feed.wake()
 
     @contextlib.asynccontextmanager
-    async def _following(self, website_id: WebsiteId) -> AsyncGenerator[Feed]:
+    async def _following(self, website_id: WebsiteId) -> AsyncGenerator[_Followed]:
         followed = self._followed.get(website_id)
         if followed is None:
             followed = self._followed[website_id] = _Followed()
@@ -89,10 +104,12 @@ class LiveService:
                 asyncio.create_task(self._follow(website_id, followed.feed)),
                 asyncio.create_task(self._tick(followed.feed)),
             )
+            for task in followed.tasks:
+                task.add_done_callback(followed.wake_at_end)
         followed.streams += 1
         try:
             await followed.feed.started.wait()
-            yield followed.feed
+            yield followed
         finally:
             followed.streams -= 1
             if not followed.streams:

@@ -1,5 +1,7 @@
 """The use case of retention: body → request → plan → statement → one row for each cohort."""
 
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from headrace.model.catalog import EVENTS, QUERY_LIMITS
@@ -21,12 +23,15 @@ class RetentionService:
     async def run(self, website_id: WebsiteId, body: bytes) -> QueryResult:
         """Run the retention query of a body over one website; see `QueryService.run`."""
         with self._execution.counted() as running:
-            plan = check_retention(
-                decode_retention(body),
-                website_id,
+            request = decode_retention(body)
+            check = partial(
+                check_retention,
+                website_id=website_id,
                 now_ms=self._execution.now_ms(),
                 cutoffs=await self._execution.cutoffs(website_id),
             )
+            filters = chain(request.first.filters, request.returning.filters)
+            plan = await self._execution.check(check, request, filters)
             running.table = EVENTS.name
             query = compile_retention(plan, self._execution.dialect)
             selected = await self._execution.select(query)

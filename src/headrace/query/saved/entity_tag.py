@@ -14,7 +14,8 @@ from headrace.ports.rows.versions import ALL_TIME, RowRange
 from headrace.query.result_values import QueryResult
 
 _DIGEST_BYTES: Final = 16
-_ENCODER: Final = msgspec.msgpack.Encoder()
+_ENCODER: Final = msgspec.json.Encoder()
+"""Not MessagePack: properties have integers past its 64 bits."""
 
 
 def ranges_of(plan: QueryPlan) -> tuple[RowRange, ...]:
@@ -29,7 +30,7 @@ def ranges_of(plan: QueryPlan) -> tuple[RowRange, ...]:
 
 def versioned_tag(body: bytes, plan: QueryPlan, media_format: str, version: str) -> str:
     """Return the tag of an answer over rows of a version, which need not be known."""
-    return _tag((*_identity(body, plan, media_format), _effective_cutoff(plan), version))
+    return _tag((*_identity(body, plan, media_format), _first_visible_ms(plan), version))
 
 
 def content_tag(body: bytes, plan: QueryPlan, media_format: str, result: QueryResult) -> str:
@@ -52,12 +53,14 @@ def _identity(body: bytes, plan: QueryPlan, media_format: str) -> tuple[Any, ...
     return (media_format, hashlib.sha256(body).digest(), days.first_day, days.last_day)
 
 
-def _effective_cutoff(plan: QueryPlan) -> int | None:
-    """Return the cutoff where it may take rows out of the answer."""
-    ranges = ranges_of(plan)
-    if plan.cutoff_ms is None or plan.cutoff_ms <= min(rows.start_ms for rows in ranges):
-        return None
-    return plan.cutoff_ms
+def _first_visible_ms(plan: QueryPlan) -> list[int]:
+    """Return from when on the rows of each range count: a cutoff takes out those before it."""
+    return [
+        rows.start_ms
+        if plan.cutoff_ms is None
+        else min(max(plan.cutoff_ms, rows.start_ms), rows.end_ms)
+        for rows in ranges_of(plan)
+    ]
 
 
 def _tag(parts: tuple[Any, ...]) -> str:

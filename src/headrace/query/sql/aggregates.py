@@ -67,8 +67,8 @@ NUMBER_AGGREGATES: Mapping[Aggregate, Form] = {
     Aggregate.AVG: Form(
         (Part("sumKahan", "{column}"), Part("count", "{column}")), "ifNotFinite({0} / {1}, NULL)"
     ),
-    Aggregate.MAX: Form((Part("max", "{column}"),)),
-    Aggregate.MIN: Form((Part("min", "{column}"),)),
+    Aggregate.MAX: Form((Part("max", "{column}"),), _FINITE),
+    Aggregate.MIN: Form((Part("min", "{column}"),), _FINITE),
     Aggregate.P50: _percentile("0.5"),
     Aggregate.P75: _percentile("0.75"),
     Aggregate.P90: _percentile("0.9"),

@@ -1,6 +1,7 @@
 """The use case of standard queries: body → request → plan → statements → the rows of each type."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 
 from msgspec import Struct
@@ -58,12 +59,14 @@ class StandardService:
     async def run(self, website_id: WebsiteId, body: bytes) -> StandardResult:
         """Run the standard query of a body over one website; see `QueryService.run`."""
         with self._execution.counted() as running:
-            plan = check_standard(
-                decode_standard(body),
-                website_id,
+            request = decode_standard(body)
+            check = partial(
+                check_standard,
+                website_id=website_id,
                 now_ms=self._execution.now_ms(),
                 cutoffs=await self._execution.cutoffs(website_id),
             )
+            plan = await self._execution.check(check, request, request.filters or ())
             running.table = STANDARD_LABEL
             data, truncated, read = await self._select(plan)
             return StandardResult(

@@ -74,7 +74,7 @@ def check_query(
     granularity = check_granularity(table, request.granularity)
     limit = check_limit(request.limit)
     offset = check_offset(request.offset)
-    order_by = check_order(request.order_by or (), _orderable(names))
+    order_by = check_order(request.order_by or (), names)
     first, last = resolve_period(period, zone, now_ms)
     days = range_of_days(first, last, zone)
     fill = check_fill(
@@ -113,14 +113,18 @@ def check_query(
 def _check_output_names(
     request: wire.QueryRequest, selects: Sequence["_CheckedSelect"], group_by: Sequence[Column]
 ) -> Sequence[str]:
-    return check_output_names(
-        [
-            *(select.alias for select in selects),
-            *(column.name for column in group_by),
-            *([] if request.compare is None else [PREVIOUS_OUTPUT_NAME]),
-        ],
-        has_granularity=request.granularity is not None,
-    )
+    """Return the outputs that rows can be ordered by: not the values of a compared range."""
+    aliases = [select.alias for select in selects]
+    names = [*aliases, *(column.name for column in group_by)]
+    compared = [] if request.compare is None else _compared_names(aliases)
+    taken = check_output_names([*names, *compared], has_granularity=request.granularity is not None)
+    return [name for name in taken if name not in compared]
+
+
+def _compared_names(aliases: Sequence[str]) -> list[str]:
+    """Return the names of the values of a compared range: of the object, and of its columns."""
+    columns = [f"{PREVIOUS_OUTPUT_NAME}.{alias}" for alias in aliases]
+    return [PREVIOUS_OUTPUT_NAME, *columns]
 
 
 def _check_having(value: object, selects: Sequence["_CheckedSelect"]) -> tuple[PlannedHaving, ...]:
@@ -129,11 +133,6 @@ def _check_having(value: object, selects: Sequence["_CheckedSelect"]) -> tuple[P
         [select.alias for select in selects],
         datetimes={select.alias for select in selects if select.aggregate in DATETIME_AGGREGATES},
     )
-
-
-def _orderable(names: Sequence[str]) -> list[str]:
-    """Return the outputs that rows can be ordered by: not the values of a compared range."""
-    return [name for name in names if name != PREVIOUS_OUTPUT_NAME]
 
 
 def check_table(name: str) -> Table:

@@ -28,6 +28,12 @@ _INDEX = re.compile(r"\[\d+\]")
 _GROUPS = re.compile(r"(?:\.(?:or|and))*$")
 _BYTE = re.compile(r"(?:JSON is malformed: )?([^()]+) \(byte (\d+)\)$")
 
+_TOO_DEEP = "it is nested too deeply"
+
+_MAX_NESTED_GROUPS = 64
+"""Far more than a query may have, and few enough to look at recursively. The decoder's own bound
+depends on the version of Python: from 3.12 on it is five thousand."""
+
 _TYPE_NAMES: Mapping[str, str] = {
     "str": "a string",
     "int": "a number",
@@ -60,7 +66,7 @@ def decode_body(body: bytes, body_type: BodyType[_BodyT]) -> _BodyT:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _invalid_body(_explain_malformed(error)) from None
     except RecursionError:
-        raise _invalid_body("it is nested too deeply") from None
+        raise _invalid_body(_TOO_DEEP) from None
 
 
 def check_keys(value: object, path: str, body_type: BodyType[_BodyT]) -> None:
@@ -84,14 +90,19 @@ def _is_object(value: object) -> TypeGuard[dict[str, object]]:
     return isinstance(value, dict)
 
 
-def check_filter_keys(items: Sequence[wire.Filter], path: str) -> None:
-    """Raise `InvalidQuery` unless every item is a condition with all its keys, or a group."""
+def check_filter_keys(items: Sequence[wire.Filter], path: str, *, depth: int = 0) -> None:
+    """Raise `InvalidQuery` unless every item is a condition with all its keys, or a group.
+
+    `depth` is the number of groups around the items.
+    """
+    if items and depth > _MAX_NESTED_GROUPS:
+        raise _invalid_body(_TOO_DEEP)
     for index, item in enumerate(items):
         here = f"{path}[{index}]"
         if item.any_of is None and item.all_of is None:
             _check_condition_keys(item, here)
-        check_filter_keys(item.any_of or (), f"{here}.or")
-        check_filter_keys(item.all_of or (), f"{here}.and")
+        check_filter_keys(item.any_of or (), f"{here}.or", depth=depth + 1)
+        check_filter_keys(item.all_of or (), f"{here}.and", depth=depth + 1)
 
 
 def _check_condition_keys(item: wire.Filter, path: str) -> None:

@@ -81,7 +81,7 @@ WITH
     if(has_simple_properties, toFloat64OrNull(property_1_found), toFloat64OrNull(property_1)) AS property_1_number
 SELECT
     count() AS c0,
-    max(property_0_number) AS c1
+    ifNotFinite(max(property_0_number), NULL) AS c1
 FROM events
 WHERE
     website_id = {p0:String} AND

@@ -2,7 +2,7 @@ SELECT
     country AS c0,
     count() AS c1,
     uniqExactIf(visitor_key, visitor_key != 0) AS c2,
-    max(load_time) AS c3
+    ifNotFinite(max(load_time), NULL) AS c3
 FROM events
 WHERE
     website_id = {p0:String} AND

@@ -2,7 +2,7 @@ SELECT
     referrer AS c0,
     country AS c1,
     count() AS c2,
-    max(session_count) AS c3,
+    ifNotFinite(max(session_count), NULL) AS c3,
     ifNotFinite(ifNull(sumKahan(event_count), 0), NULL) AS c4
 FROM (
     SELECT

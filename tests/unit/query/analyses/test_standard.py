@@ -26,7 +26,7 @@ from headrace.query.standard.compile import compile_breakdowns, split_scans
 from headrace.query.standard.definitions import STANDARD_TYPES, Form, plans_of_type
 from headrace.query.standard.plan import StandardPlan
 from headrace.query.standard.service import StandardService
-from testing.queries import WEBSITE, as_bytes, where
+from testing.queries import WEBSITE, PickledCalls, as_bytes, where
 
 NOW_MS = 1_767_790_800_000  # 2026-01-07T13:00Z
 DAYS = {"startDate": "2026-01-01", "endDate": "2026-01-03"}
@@ -230,6 +230,7 @@ class CountingStore:
 def run(store: CountingStore, *types: str, metrics: Metrics, timeout_s: float = 15.0) -> None:
     execution = QueryExecution(
         cutoffs=FixedCutoffs(),
+        background=PickledCalls(),
         store=store,
         limits=QueryLimits(timeout_s=timeout_s, max_memory_bytes=2**31),
         dialect=CHDB_DIALECT,

@@ -24,6 +24,7 @@ class FilledSource:
     def __init__(self) -> None:
         self.items: list[LiveItem] = []
         self.failures = 0
+        self.error: Exception | None = None
         self._changed = asyncio.Event()
 
     def add(self, count: int) -> None:
@@ -37,6 +38,8 @@ class FilledSource:
         if self.failures:
             self.failures -= 1
             raise StoreUnavailable("the engine process starts again")
+        if self.error is not None:
+            raise self.error
         if epoch == "e" and after == len(self.items):
             await self._changed.wait()
         first = after if epoch == "e" else 0
@@ -172,3 +175,26 @@ async def test_closing_the_service_ends_its_streams() -> None:
         harness.service.close()
         with pytest.raises(StopAsyncIteration):
             await waiting
+
+
+async def test_streams_raise_what_the_source_raises_unexpectedly() -> None:
+    harness = Harness()
+    async with harness.stream() as stream, harness.stream() as other:
+        harness.source.error = ValueError("a bug")
+        harness.source.add(1)
+        assert await anext(stream) == await anext(other) == event(0)
+        for one in (stream, other):
+            with pytest.raises(ValueError, match="a bug"):
+                await anext(one)
+
+
+async def test_a_stream_does_not_open_while_its_source_raises() -> None:
+    harness = Harness()
+    harness.source.error = ValueError("a bug")
+    with pytest.raises(ValueError, match="a bug"):
+        async with harness.stream():
+            pass
+    harness.source.error = None
+    async with harness.stream() as stream:
+        harness.source.add(1)
+        assert await anext(stream) == event(0)

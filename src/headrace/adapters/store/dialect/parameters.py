@@ -69,5 +69,7 @@ def write_number(value: float) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int) and value not in _INTEGERS:
-        return repr(float(value))  # ClickHouse would let it overflow where it reads an integer
+        # ClickHouse would let it overflow where it reads an integer. From its digits, because
+        # those of an integer past doubles make infinity, and the integer itself an error.
+        return repr(float(repr(value)))
     return repr(value)

@@ -73,10 +73,8 @@ def parse_datetime(value: Scalar) -> int | datetime | None:
 
 
 def parse_property(value: Scalar) -> FilterScalar | None:
-    """Return a text, a finite number, true or false unchanged; None for anything else."""
-    if isinstance(value, str | bool):
-        return value
-    return None if parse_number(value) is None else value
+    """Return a text, a number, true or false unchanged, also an integer past doubles."""
+    return value
 
 
 _ALL = frozenset(Operator)
