@@ -31,7 +31,8 @@ class ImportFormat(Enum):
 class LineChunk(Struct, frozen=True):
     """Whole lines of a file without their line feeds; the first one has the number `first_line`.
 
-    A chunk without lines follows the last one of a file.
+    Line 1 begins a file, also one that is read a second time. A chunk without lines follows the
+    last one of a file.
     """
 
     file: str

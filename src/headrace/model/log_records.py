@@ -125,7 +125,7 @@ class ErasedItems(Struct, frozen=True, array_like=True, gc=False):
 
 
 class EventRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
-    """All accepted items of one request to /track, /batch or /, or a chunk of an import.
+    """All accepted events of one request, or a chunk of an import.
 
     `idempotency_digest` is the digest of credential, path and Idempotency-Key, or empty.
     `has_api_key` says whether the request had an API key; it is None in records of versions that
@@ -142,6 +142,7 @@ class EventRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
     imported: ImportedRows | None = None
     erased: ErasedItems | None = None
     expired: tuple[int, ...] = ()
+    is_requeued: bool = False
 
 
 class PackedEventRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
@@ -168,6 +169,7 @@ class VitalRecord(Struct, frozen=True, array_like=True, tag="vitals", gc=False):
     imported: ImportedRows | None = None
     erased: ErasedItems | None = None
     expired: tuple[int, ...] = ()
+    is_requeued: bool = False
 
 
 class ErrorRecord(Struct, frozen=True, array_like=True, tag="errors", gc=False):
@@ -181,6 +183,7 @@ class ErrorRecord(Struct, frozen=True, array_like=True, tag="errors", gc=False):
     imported: ImportedRows | None = None
     erased: ErasedItems | None = None
     expired: tuple[int, ...] = ()
+    is_requeued: bool = False
 
 
 LogRecord = EventRecord | VitalRecord | ErrorRecord

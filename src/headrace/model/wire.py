@@ -26,7 +26,7 @@ UrlText = Annotated[str, Meta(max_length=MAX_URL_LENGTH)]
 ProfileId = Annotated[str, Meta(max_length=MAX_PROFILE_ID_LENGTH)]
 EventName = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT_LENGTH)]
 Timestamp = int | float | str
-"""Epoch milliseconds, ISO 8601 or RFC 2822; the valid range is in `ingest.receive.timestamps`."""
+"""Epoch milliseconds, ISO 8601 or RFC 2822; see `ingest.receive.decoding.timestamps`."""
 
 
 VISITOR_FIELDS = frozenset({"ip", "user_agent"})

@@ -1,5 +1,6 @@
 """`headrace import`: beside a service and without one, again and again."""
 
+import fcntl
 import gzip
 import json
 import subprocess
@@ -9,7 +10,14 @@ from typing import Any
 import pytest
 import zstandard
 
-from testing.service import HEADRACE, Service, bearer, clean_environment
+from testing.service import (
+    HEADRACE,
+    Service,
+    bearer,
+    clean_environment,
+    temporary_files,
+    wait_until,
+)
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.export.exports import NOON_MS, decode, events, request_export, send
 
@@ -144,6 +152,20 @@ def exported_rows(count: int, *, first: int = 0) -> bytes:
     )
 
 
+def an_import_waits() -> bool:
+    """Return whether an import waits for what excludes it: it has the turn meanwhile."""
+    return any(map(is_locked, Path(temporary_files().name).glob("*/*/import-*.turn")))
+
+
+def is_locked(path: Path) -> bool:
+    with path.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def test_an_export_has_no_row_that_an_import_stores_meanwhile(
     service: Service, website: str, tmp_path: Path
 ) -> None:
@@ -162,8 +184,14 @@ def test_an_export_has_no_row_that_an_import_stores_meanwhile(
     importing = subprocess.Popen(
         [*command, "--data", str(service.data)], env=clean_environment(), stdout=subprocess.DEVNULL
     )
+
+    def has_begun() -> bool:
+        exported.append(json.loads(next(lines)))  # a client that reads nothing is cut off
+        return an_import_waits() or importing.poll() is not None
+
+    wait_until(has_begun, "the import waits for the export")
     with pytest.raises(subprocess.TimeoutExpired):
-        importing.wait(3)
+        importing.wait(1)
     exported += map(json.loads, lines)
     assert sorted(int(row["id"][12:], 16) for row in exported) == list(range(20_000))
     assert importing.wait(TIMEOUT_S) == 0

@@ -587,7 +587,7 @@ def test_invalid_http_is_400_and_affects_no_other_client(service: Service, sent:
         result = read_all(connection)
 
     assert result.startswith(b"HTTP/1.1 400 ")
-    assert service.is_ready()
+    service.wait_ready()
 
 
 def test_client_disconnect_within_a_body_stores_nothing(
@@ -600,7 +600,7 @@ def test_client_disconnect_within_a_body_stores_nothing(
         with socket.create_connection(("127.0.0.1", service.port), timeout=20) as connection:
             connection.sendall(head.encode() + b'{"name":"signup"}')
 
-        assert service.is_ready()
+        service.wait_ready()
 
 
 def test_field_error_has_index_field_and_message(service: Service) -> None:

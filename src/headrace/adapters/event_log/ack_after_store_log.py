@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from headrace.base.errors import HeadraceError, LogUnavailable, StoreAckTimeout, StoreUnavailable
@@ -53,7 +54,8 @@ class AckAfterStoreLog:
 
         def handle_durable(failure: HeadraceError | None) -> None:
             if failure is None:
-                self._start_task(self._notify_when_stored(on_durable))
+                waiting = self._start_task(self._wait_until_stored())
+                waiting.add_done_callback(partial(_notify, on_durable))
             else:
                 on_durable(failure)
 
@@ -68,11 +70,11 @@ class AckAfterStoreLog:
         return not self._is_store_unavailable
 
     async def close(self) -> None:
-        """Stop waiting and close the log. May be called twice."""
+        """Close the log and stop waiting. May be called twice."""
+        await self._log.close()  # first: records that become durable meanwhile begin to wait
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._log.close()
 
     def _check_store(self) -> None:
         if self._is_store_unavailable:
@@ -89,17 +91,6 @@ class AckAfterStoreLog:
         except (StoreUnavailable, TimeoutError) as error:
             self._pause()
             raise StoreAckTimeout("events are durable and not yet in the store") from error
-
-    async def _notify_when_stored(self, on_durable: OnDurable) -> None:
-        try:
-            await self._wait_until_stored()
-        except StoreAckTimeout as failure:
-            on_durable(failure)
-        except asyncio.CancelledError:
-            on_durable(StoreAckTimeout("the service stopped before the events were in the store"))
-            raise
-        else:
-            on_durable(None)
 
     async def _run_barriers(self) -> None:
         while self._waiting:
@@ -129,6 +120,18 @@ class AckAfterStoreLog:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+def _notify(on_durable: OnDurable, waiting: asyncio.Task[None]) -> None:
+    """Report the result of `_wait_until_stored`, which a shutdown cancels."""
+    try:
+        waiting.result()
+    except StoreAckTimeout as failure:
+        on_durable(failure)
+    except asyncio.CancelledError:
+        on_durable(StoreAckTimeout("the service stopped before the events were in the store"))
+    else:
+        on_durable(None)
 
 
 def _wake(waiters: list[asyncio.Future[None]], error: Exception | None) -> None:

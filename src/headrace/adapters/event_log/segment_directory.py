@@ -15,6 +15,7 @@ from headrace.adapters.event_log.segment_format import (
     parse_header,
     segment_name,
 )
+from headrace.base.errors import system_reason
 from headrace.base.logs import get_logger
 from headrace.ports.event_log import LOG_START, LogOffset
 
@@ -111,7 +112,9 @@ class LogDirectory:
             os.pwrite(self._file, packed + crc32(packed).to_bytes(4, "big"), _SLOTS * _SLOT.size)
             self._file_ops.sync(self._file)
         except OSError as error:
-            get_logger().error("log_refusal_not_noted", log=self.path.name, reason=str(error))
+            get_logger().error(
+                "log_refusal_not_noted", log=self.path.name, reason=system_reason(error)
+            )
             return False
         return True
 
@@ -129,7 +132,11 @@ class LogDirectory:
             files = list(self.path.iterdir())
         except FileNotFoundError:
             return []
-        return sorted(int(file.stem) for file in files if file.suffix == SEGMENT_SUFFIX)
+        return sorted(
+            int(file.stem)
+            for file in files
+            if file.suffix == SEGMENT_SUFFIX and file.stem.isdecimal()  # not somebody's copy
+        )
 
     def segment_path(self, sequence: int) -> Path:
         """Return the file of a segment."""

@@ -9,7 +9,7 @@ from headrace.adapters.event_log.file_ops import FileOps, create_directory, is_d
 from headrace.adapters.event_log.segment_directory import LogDirectory
 from headrace.adapters.event_log.segment_format import HEADER_SIZE, SegmentHeader, pack_header
 from headrace.base.clock import Clock
-from headrace.base.errors import DurabilityUnknown, LogUnavailable
+from headrace.base.errors import DurabilityUnknown, LogUnavailable, system_reason
 from headrace.base.log_throttle import LogThrottle
 from headrace.base.logs import get_logger
 from headrace.base.metrics import Metrics
@@ -77,7 +77,7 @@ class SegmentFiles:
             self._record_failure(error)
             is_truncated = self._discard_failed_group(target, has_records=bool(pieces))
             error_type = LogUnavailable if is_truncated else DurabilityUnknown
-            return error_type(f"cannot write events to disk: {error}")
+            return error_type(f"cannot write events to disk: {system_reason(error)}")
         self._record_success(has_records=bool(pieces))
         return None
 
@@ -161,18 +161,20 @@ class SegmentFiles:
             self._file_ops.truncate(file, size)
             self._file_ops.sync(file)
         except OSError as error:
-            get_logger().error("log_cut_failed", log=self._directory.path.name, reason=str(error))
+            get_logger().error(
+                "log_cut_failed", log=self._directory.path.name, reason=system_reason(error)
+            )
             return False
         return True
 
-    def _record_failure(self, error: BaseException) -> None:
+    def _record_failure(self, error: Exception) -> None:
         self._is_failing = True
         suppressed = self._log_throttle.admit("log_write_failed")
         if suppressed is not None:
             self._has_logged_failure = True
             fields = {"left_out": suppressed} if suppressed else {}
             name = self._directory.path.name
-            get_logger().error("log_write_failed", log=name, reason=str(error), **fields)
+            get_logger().error("log_write_failed", log=name, reason=system_reason(error), **fields)
 
     def _record_success(self, *, has_records: bool) -> None:
         self._is_failing = False

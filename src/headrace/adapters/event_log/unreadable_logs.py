@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from headrace.base.clock import Clock
+from headrace.base.errors import system_reason
 from headrace.base.logs import get_logger
 from headrace.base.metrics import Metrics
 from headrace.ports.event_log import LogOffset
@@ -58,7 +59,9 @@ class UnreadableLogs:
         )
         retry_at_s = self._clock.monotonic_s() + backoff_s
         self._failures[log] = _ReadFailure(offset, backoff_s, retry_at_s)
-        get_logger().error("log_unreadable", log=log, reason=str(error), retry_in_s=backoff_s)
+        get_logger().error(
+            "log_unreadable", log=log, reason=system_reason(error), retry_in_s=backoff_s
+        )
         self._update_gauge()
 
     def record_recovery(self, log: str) -> None:

@@ -58,6 +58,8 @@ _DECOMPRESSORS_BY_MAGIC: Mapping[bytes, _MakeDecompressor] = {
     b"\x1f\x8b\x08": _gzip,
     b"\x28\xb5\x2f\xfd": _zstd,
 }
+_PADDING: Mapping[_MakeDecompressor, bytes] = {_gzip: b"\0"}
+"""Bytes that can follow a stream, as tapes and backup programs fill blocks: gzip skips them."""
 _NO_LINES: Mapping[bytes, str] = {
     b"PK\x03\x04": "it is a zip archive: unpack it first",
     MAGIC + b"\x15": "it is a Parquet file",  # with the first field of its first page
@@ -155,16 +157,17 @@ class LineFile:
             yield from self._raw_blocks()
             return
         decompressor = self._make_decompressor()
-        is_begun = False
+        is_begun, padding = False, b""
         for block in self._raw_blocks():
-            compressed = block
+            compressed = block if is_begun else block.lstrip(padding)
             while compressed:
                 is_begun = True
                 if content := decompressor.decompress(compressed):
                     yield content
                 compressed = b""
                 if decompressor.eof:
-                    compressed = decompressor.unused_data
+                    padding = _PADDING.get(self._make_decompressor, b"")
+                    compressed = decompressor.unused_data.lstrip(padding)
                     decompressor, is_begun = self._make_decompressor(), False
         if is_begun:
             raise EOFError("it ends in the middle of a compressed stream")

@@ -57,7 +57,7 @@ class ParquetFile:
     def chunks(self, *, chunk_rows: int = CHUNK_ROWS) -> Iterator[LineChunk]:
         """Return the rows in chunks. Raises `DamagedFile` after the rows before the damage."""
         row, lines = 1, list[bytes]()
-        batches = self._batches()
+        batches = self._line_batches()
         while True:
             try:
                 with _panics_as_errors():
@@ -67,7 +67,7 @@ class ParquetFile:
                     yield LineChunk(self.name, row, lines)
                 raise DamagedFile(row + len(lines), str(error)) from error
             if batch is not None:
-                lines += _lines(batch)
+                lines += batch
                 if len(lines) < chunk_rows:
                     continue
             self._is_read = batch is None
@@ -78,8 +78,10 @@ class ParquetFile:
             row += len(lines)
             lines = []
 
-    def _batches(self) -> Iterator[RecordBatch]:
-        yield from self._reader
+    def _line_batches(self) -> Iterator[list[bytes]]:
+        """Return the lines of each batch. Values such as times after year 9999 can raise, too."""
+        for batch in self._reader:
+            yield _lines(batch)
 
 
 def _check_trailer(file: IO[bytes], size: int) -> None:

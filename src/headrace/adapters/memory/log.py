@@ -32,5 +32,6 @@ class MemoryLog:
         return not (self.is_broken or self.is_closed)
 
     async def close(self) -> None:
-        """Reject records from now on. May be called twice."""
+        """Reject records from now on; returns when all are reported. May be called twice."""
         self.is_closed = True
+        await asyncio.sleep(0)  # until then the loop calls back

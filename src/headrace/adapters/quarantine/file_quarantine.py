@@ -10,7 +10,7 @@ import msgspec
 
 from headrace.adapters.data_dir.files import create_private_directory, write_atomically
 from headrace.adapters.data_dir.paths import ENTRY_SUFFIX
-from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.base.errors import OperatorError, StoreUnavailable, system_reason
 from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry, StoredEntry
 
@@ -47,7 +47,9 @@ class FileQuarantine:
             create_private_directory(self._path)
             write_atomically(file, content)
         except OSError as error:
-            raise StoreUnavailable(f"cannot write the quarantine: {error}") from error
+            raise StoreUnavailable(
+                f"cannot write the quarantine: {system_reason(error)}"
+            ) from error
 
     def ids(self) -> list[str]:
         """Return the ids of all entries, sorted by log and offset."""
@@ -60,7 +62,9 @@ class FileQuarantine:
         try:
             return self._load(entry_id)
         except (OSError, ValueError) as error:
-            raise OperatorError(f"cannot read {self._path / entry_id}: {error}") from error
+            raise OperatorError(
+                f"cannot read {self._path / entry_id}: {system_reason(error)}"
+            ) from error
 
     def find(self, entry_id: str) -> StoredEntry | None:
         """Return an entry; None where it does not exist or cannot be decoded.
@@ -74,7 +78,9 @@ class FileQuarantine:
         except (FileNotFoundError, ValueError):
             return None
         except OSError as error:
-            raise OperatorError(f"cannot read {self._path / entry_id}: {error}") from error
+            raise OperatorError(
+                f"cannot read {self._path / entry_id}: {system_reason(error)}"
+            ) from error
 
     def readable(self) -> list[StoredEntry]:
         """Return all entries that can be decoded, sorted by log and offset."""

@@ -16,10 +16,17 @@ from headrace.adapters.data_dir.paths import RETRY_LOG
 from headrace.adapters.event_log.file_ops import FileOps
 from headrace.adapters.event_log.loaded_marker import read_loaded_offset
 from headrace.adapters.event_log.segment_directory import LogDirectory
+from headrace.adapters.event_log.segment_format import HEADER_SIZE
 from headrace.adapters.event_log.segment_log import SegmentLog
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.base.clock import Clock
-from headrace.base.errors import LogUnavailable, OperatorError, RejectedField
+from headrace.base.errors import (
+    DurabilityUnknown,
+    LogUnavailable,
+    OperatorError,
+    RejectedField,
+    system_reason,
+)
 from headrace.base.metrics import Metrics
 from headrace.formats.audited_changes import retry_change
 from headrace.ports.audit import RecordChanges
@@ -40,8 +47,8 @@ class QuarantineRequeuer:
     """Reads and requeues entries; blocking. Works with and without a running service.
 
     An entry is requeued exactly once: before its record is appended, its id and the log's end are
-    recorded durably. After a crash, a log that ends later shows that the record was appended, and
-    the entry's file is removed. The lock of the log excludes a second requeuer.
+    recorded durably. After a crash or a failure, the log shows by its end whether the record was
+    appended, and then the entry's file is removed. The lock of the log excludes a second requeuer.
     """
 
     def __init__(
@@ -103,8 +110,8 @@ class QuarantineRequeuer:
                 await log.append(record)
                 self._files.remove(entry_id)
             self._end()
-        except (OSError, LogUnavailable) as error:
-            raise OperatorError(f"cannot requeue all entries: {error}") from error
+        except (OSError, LogUnavailable, DurabilityUnknown) as error:
+            raise OperatorError(f"cannot requeue all entries: {system_reason(error)}") from error
         finally:
             log_directory.close()
             await log.close()
@@ -133,10 +140,20 @@ class QuarantineRequeuer:
         path = self._path / _PENDING_FILE
         if path.exists():
             pending = msgspec.json.decode(path.read_bytes(), type=_PendingEntry)
-            if pending.end < end:
+            if _is_appended(pending, end):
                 self._files.remove(pending.id)
             self._end()
 
     def _end(self) -> None:
         sync_directory(self._path)
         remove_durably(self._path, [self._path / _PENDING_FILE])
+
+
+def _is_appended(pending: _PendingEntry, end: LogOffset) -> bool:
+    """Return whether a log that ends there has the record of the pending entry.
+
+    An append that failed or was killed may leave a new segment without it.
+    """
+    if end.segment > pending.end.segment:
+        return end.offset > HEADER_SIZE
+    return end > pending.end

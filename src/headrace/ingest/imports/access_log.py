@@ -66,13 +66,12 @@ class AccessLogDecoder:
         self._find_visitor = find_visitor
         self._salt = salt
         self._takes_assets = takes_assets
-        self._file = ""
         self._counts: dict[bytes, int] = {}
 
     def decode(self, chunk: LineChunk, *, now_ms: int) -> DecodedChunk:
         """Return the items of a chunk; see `ChunkDecoder`. What is no page is skipped."""
-        if chunk.file != self._file:
-            self._file, self._counts = chunk.file, {}
+        if chunk.first_line == 1:
+            self._counts = {}
         return decode_lines(chunk, lambda line: self._item(line.rstrip(b"\r"), now_ms))
 
     def _item(self, line: bytes, now_ms: int) -> ImportItem | None:

@@ -13,6 +13,7 @@ from headrace.ingest.imports.mapped_events import (
     Fields,
     MapEvent,
     MappedEvent,
+    is_number,
     object_of,
     profile_id_of,
     size_of,
@@ -81,7 +82,7 @@ def _mixpanel(find_visitor: FindVisitor) -> MapEvent:
             is_bot=found.is_bot,
         )
         time, insert_id = properties.pop("time", None), properties.pop("$insert_id", None)
-        is_seconds = type(time) in {int, float} and time < _MILLISECONDS_FROM
+        is_seconds = is_number(time) and time < _MILLISECONDS_FROM
         fields: Fields = {
             "name": _name(event.get("event"), "$mp_web_page_view"),
             "timestamp": time * 1000 if is_seconds else time,
@@ -177,7 +178,7 @@ def _name(name: object, page_view: str) -> object:
 
 
 def _version(value: object) -> str:
-    return f"{value:g}" if type(value) in {int, float} else text_of(value)
+    return f"{value:g}" if is_number(value) else text_of(value)
 
 
 _BROWSER_NAMES: Mapping[str, str] = {

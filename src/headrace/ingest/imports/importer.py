@@ -38,6 +38,10 @@ RECORD_ITEMS: Final = 4096
 WINDOW_ROWS: Final = 50_000
 """Rows that are loaded together. Two windows are appended and not yet loaded at a time."""
 
+LINES_PER_ROW: Final = 4
+"""A window of so many times the lines is full, too: those of a dry run or a repeated import append
+no row, and skipped ones neither."""
+
 _WINDOWS_PER_TURN: Final = 4
 """Then all rows are loaded, and exports and erasures that wait have their turn."""
 
@@ -99,7 +103,7 @@ class Importer:
                 loading, filling = _Window(), _Window()
                 try:
                     for _ in range(_WINDOWS_PER_TURN):
-                        while chunk is not None and filling.rows < self._window_rows:
+                        while chunk is not None and not filling.is_full(self._window_rows):
                             await self._add(chunk, filling, loading.ids)
                             chunk = await anext(remaining, None)
                         await loading.stored()
@@ -124,6 +128,7 @@ class Importer:
             for record in self._records(fresh):
                 await self._append(record)
             window.ids.update([item.row_id for item in fresh])
+        window.lines += chunk.lines
         window.chunks.append(
             _Appended(
                 chunk=msgspec.structs.replace(chunk, items=()),
@@ -203,12 +208,12 @@ class _Window:
     def __init__(self) -> None:
         self.chunks: list[_Appended] = []
         self.ids: set[bytes] = set()
+        self.lines = 0
         self._loading: asyncio.Task[None] | None = None
 
-    @property
-    def rows(self) -> int:
-        """Rows that are appended."""
-        return len(self.ids)
+    def is_full(self, rows: int) -> bool:
+        """Return whether so many rows are appended, or there are too many lines without one."""
+        return len(self.ids) >= rows or self.lines >= rows * LINES_PER_ROW
 
     def start(self, store: ImportStore) -> None:
         """Begin to load the rows, if there are any."""

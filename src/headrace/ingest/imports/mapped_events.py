@@ -4,18 +4,23 @@ A mapping turns one event into the fields of a page view as `/batch` takes them.
 event is validated and converted as one of a request is.
 """
 
+import sys
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import msgspec
 from msgspec import Raw, Struct
 
 from headrace.base.clock import MILLISECONDS_PER_DAY
 from headrace.formats.row_ids import foreign_row_id
-from headrace.ingest.imports.decoder import IN_THE_FUTURE, InvalidLine
+from headrace.ingest.imports.decoder import IN_THE_FUTURE, InvalidLine, check_line
 from headrace.ingest.receive.convert import promote_fields
 from headrace.ingest.receive.decoding.timestamps import parse_epoch_ms, parse_timestamp
-from headrace.ingest.receive.decoding.validation_errors import Check, validate_items
+from headrace.ingest.receive.decoding.validation_errors import (
+    DECODE_ERRORS,
+    Check,
+    validate_items,
+)
 from headrace.model.catalog import MAX_PROFILE_ID_LENGTH, MAX_TEXT_LENGTH
 from headrace.model.imports import ImportItem
 from headrace.model.log_records import UNKNOWN_VISITOR, Visitor
@@ -30,6 +35,7 @@ Fields = dict[str, Any]
 """The fields of a page view by their names in requests; absent and None mean missing."""
 
 _encode_json = msgspec.json.Encoder().encode
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class MappedEvent(Struct, frozen=True):
@@ -109,11 +115,16 @@ def profile_id_of(value: object) -> str | None:
 
 
 def object_of(value: object) -> Fields:
-    """Return an object, also one that is encoded as JSON text, and an empty one for the rest."""
+    """Return an object, also one that is encoded as JSON text, and an empty one for the rest.
+
+    Raises `InvalidLine` for JSON text that would be refused outside of a text.
+    """
     if isinstance(value, str) and value.startswith("{"):
+        text = value.encode()
+        check_line(text)
         try:
-            return msgspec.json.decode(value, type=dict[str, Any])
-        except msgspec.MsgspecError:
+            return _decode_object(text)
+        except DECODE_ERRORS:
             return {}
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - decoded JSON
 
@@ -124,8 +135,15 @@ def visitor_with(*, is_bot: bool = False, **texts: str) -> Visitor:
     return Visitor(**cut, is_bot=is_bot)
 
 
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value is a number within the range of a float: an integer can be larger."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max
+
+
 def size_of(width: object, height: object) -> str | None:
     """Return the size of a screen, such as 1920x1080, None where it is unknown."""
-    if isinstance(width, int | float) and isinstance(height, int | float) and width and height:
+    if is_number(width) and is_number(height) and width and height:
         return f"{width:.0f}x{height:.0f}"
     return None

@@ -94,7 +94,6 @@ class UmamiDecoder:
     def __init__(self, website_id: str) -> None:
         self._website_id = website_id
         self._sessions: dict[str, Row] = {}
-        self._file = ""
         self._columns: Sequence[str] | None = None
         self._is_dump = False
         self._open_record = b""
@@ -102,8 +101,8 @@ class UmamiDecoder:
 
     def decode(self, chunk: LineChunk, *, now_ms: int) -> DecodedChunk:
         """Return the items of a chunk; see `ChunkDecoder`. Headers and sessions are skipped."""
-        if chunk.file != self._file:
-            self._file, self._columns, self._is_dump = chunk.file, None, False
+        if chunk.first_line == 1:
+            self._columns, self._is_dump = None, False
             self._open_record = b""
         decoded = decode_lines(chunk, lambda line: self._item(line, now_ms))
         if chunk.lines or not (reason := self._unfinished()):

@@ -52,11 +52,15 @@ def deduplicate(
     """Drop items with known digests, and all but the first of repeated items in the records.
 
     `new_digests` are those of the batch before these records, which are known too; the records'
-    are added to them. Expired items are dropped too; their digests are remembered.
+    are added to them. Expired items are dropped too; their digests are remembered. Items from the
+    quarantine are no repeats, and their event ids are known from when they were received.
     """
     collected = NewDigests() if new_digests is None else new_digests
     digests = [_digests(record.content) for record in records]
-    present = [_present(item_digests) for item_digests in digests]
+    present = [
+        _present(record.content, item_digests)
+        for record, item_digests in zip(records, digests, strict=True)
+    ]
     lookups: list[bytes] = []
     for record, record_digests in zip(records, present, strict=True):
         lookups += record_digests
@@ -119,7 +123,10 @@ def _digests(content: LogRecord | None) -> Sequence[bytes]:
     return digests
 
 
-def _present(digests: Sequence[bytes]) -> Sequence[bytes]:
+def _present(content: LogRecord | None, digests: Sequence[bytes]) -> Sequence[bytes]:
+    """Return the digests by which items of a record may be repeats."""
+    if not digests or content is None or content.is_requeued:
+        return ()
     return digests if all(digests) else [digest for digest in digests if digest]
 
 
@@ -175,7 +182,7 @@ def _deduplicate_record(
         content.idempotency_digest, IDEMPOTENCY_KEY_TTL_MS
     ):
         return ()
-    if not digests:
+    if not digests or content.is_requeued:
         return _all_indexes(content)
     kept = [
         index

@@ -79,6 +79,10 @@ class LiveRows:
         self._offsets = {**self._offsets, **ends}
         return rows, is_complete
 
+    def pass_over(self, ends: Mapping[str, LogOffset]) -> None:
+        """Read nothing that is new before these offsets."""
+        self._offsets = {**self._offsets, **ends}
+
     def forget_loaded(self) -> None:
         """Forget the digests of what was read: it is all loaded."""
         self._new_digests = {}

@@ -27,15 +27,14 @@ StructT = TypeVar("StructT", bound=Struct)
 def to_log_record(entry: QuarantineEntry) -> bytes:
     """Return the record of an entry. Raises `ValueError` with the reason where there is none.
 
-    An item keeps its time of receipt and loses its event id: the id is a known digest, so that
-    repeats are dropped already, and with it the item itself would be dropped, too. An imported item
-    keeps the id of its row.
+    An item keeps its time of receipt and its event id, which does not make it a repeat of itself.
+    An imported item keeps the id of its row.
     """
     if entry.payload is not None:
         return entry.payload
     if entry.item is None or entry.stream is None:
         raise ValueError("it has neither an item nor a payload")
-    item = {**entry.item, "event_id": "", "visitor": None}
+    item = {**entry.item, "visitor": None}
     received_ms = msgspec.convert(entry.item.get("received_ms"), int)
     visitor = _rebuild(Visitor, entry.item.get("visitor") or {})
     imported = _imported_row(entry.item, received_ms)
@@ -43,13 +42,13 @@ def to_log_record(entry: QuarantineEntry) -> bytes:
     match EventKind(entry.stream):
         case EventKind.EVENTS:
             items = [_rebuild(Event, item)]
-            record = EventRecord(received_ms, visitor, items, imported=imported)
+            record = EventRecord(received_ms, visitor, items, imported=imported, is_requeued=True)
         case EventKind.VITALS:
             vitals = [_rebuild(Vital, item)]
-            record = VitalRecord(received_ms, visitor, vitals, imported=imported)
+            record = VitalRecord(received_ms, visitor, vitals, imported=imported, is_requeued=True)
         case EventKind.ERRORS:
             errors = [_rebuild(ErrorEvent, item)]
-            record = ErrorRecord(received_ms, visitor, errors, imported=imported)
+            record = ErrorRecord(received_ms, visitor, errors, imported=imported, is_requeued=True)
     return encode_record(record)
 
 

@@ -1,5 +1,6 @@
 """Derives visitors from addresses and User-Agents, which are neither stored nor logged."""
 
+import asyncio
 import functools
 import hashlib
 import ipaddress
@@ -18,6 +19,9 @@ from headrace.ports.enrichment import GeoLocator, UserAgentParser
 
 MAX_USER_AGENT_LENGTH = MAX_URL_LENGTH
 """Code points. A longer one is an error where it is a field, and is cut where it is a header."""
+
+VISITORS_AT_ONCE = 16
+"""Visitors that are looked up in one turn of the event loop: 0.1 ms each, 2 ms at worst."""
 
 _VISITOR_CACHE_SIZE = 4096
 _VISITOR_ID_BYTES = 16
@@ -72,13 +76,33 @@ class Enricher:
         self._visitor = functools.lru_cache(cache_size)(
             functools.partial(look_up_visitor, geo, user_agents)
         )
+        self._turn = asyncio.Lock()
 
-    def enrich_from_items(self, items: Sequence[ReportsVisitor]) -> Enrichment:
-        """Enrich a request with a key, from the `ip` and `userAgent` of its items alone."""
-        for item in items:
-            if item.ip is not None or item.user_agent is not None:
-                return Enrichment(visitors=[self._visitor_of_item(item) for item in items])
-        return NO_ENRICHMENT
+    async def enrich_from_items(self, items: Sequence[ReportsVisitor]) -> Enrichment:
+        """Enrich a request with a key, from the `ip` and `userAgent` of its items alone.
+
+        Lets the event loop go round between looking up some visitors and the next.
+        """
+        if not _report_visitors(items):
+            return NO_ENRICHMENT
+        visitors: list[Visitor | None] = []
+        for start in range(0, len(items), VISITORS_AT_ONCE):
+            async with self._turn:
+                await asyncio.sleep(0)
+                visitors += self._visitors_of_some(items, start)
+        return Enrichment(visitors=visitors)
+
+    def enrich_from_items_nowait(self, items: Sequence[ReportsVisitor]) -> Enrichment | None:
+        """Do what `enrich_from_items` does, or return None where it has many to look up."""
+        if not _report_visitors(items):
+            return NO_ENRICHMENT
+        visitors: list[Visitor | None] = []
+        most = self._looked_up() + VISITORS_AT_ONCE
+        for start in range(0, len(items), VISITORS_AT_ONCE):
+            if self._looked_up() >= most:
+                return None
+            visitors += self._visitors_of_some(items, start)
+        return Enrichment(visitors=visitors)
 
     async def enrich_client(
         self,
@@ -123,12 +147,26 @@ class Enricher:
         )
         return Enrichment(visitor, anonymous_id=anonymous_id)
 
+    def _looked_up(self) -> int:
+        """Return how many visitors were looked up, and not found in the cache."""
+        return self._visitor.cache_info().misses
+
+    def _visitors_of_some(
+        self, items: Sequence[ReportsVisitor], start: int
+    ) -> list[Visitor | None]:
+        return [self._visitor_of_item(item) for item in items[start : start + VISITORS_AT_ONCE]]
+
     def _visitor_of_item(self, item: ReportsVisitor) -> Visitor | None:
         if item.ip is None and not item.user_agent:
             return None
-        visitor = self._visitor(item.ip or "", item.user_agent or "")
+        address = (item.ip or "").partition("%")[0]  # a zone has no bound, and would be cached
+        visitor = self._visitor(address, item.user_agent or "")
         # A server reports its visitors: nothing that it forwards is excluded as a bot's.
         return msgspec.structs.replace(visitor, is_bot=False) if visitor.is_bot else visitor
+
+
+def _report_visitors(items: Sequence[ReportsVisitor]) -> bool:
+    return any(item.ip is not None or item.user_agent is not None for item in items)
 
 
 def look_up_visitor(

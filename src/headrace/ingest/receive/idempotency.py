@@ -33,6 +33,17 @@ async def replay(idempotency_store: IdempotencyStore, digest: bytes) -> bytes | 
     return None
 
 
+async def release(idempotency_store: IdempotencyStore, digest: bytes) -> None:
+    """Release the claim of a request that failed. A failure is only logged.
+
+    The caller has an error of the log to raise, which says whether the items may be stored.
+    """
+    try:
+        await idempotency_store.release(digest)
+    except Unavailable as error:
+        get_logger().warning("idempotency_key_not_released", reason=str(error))
+
+
 async def remember(idempotency_store: IdempotencyStore, digest: bytes, response: bytes) -> None:
     """Remember a reply. A failure is only logged, because the items are durable.
 

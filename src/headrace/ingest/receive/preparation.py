@@ -183,7 +183,7 @@ class Preparation:
         items = decoded.items
         enrichment: Enrichment | None = NO_ENRICHMENT
         if decoded.reports_visitors:
-            enrichment = self._enricher.enrich_from_items(items)
+            enrichment = self._enricher.enrich_from_items_nowait(items)
         elif items and authorization.caller.key is None:
             enrichment = self._enricher.enrich_client_nowait(
                 has_anonymous_ids=decoded.has_anonymous_ids(),
@@ -229,7 +229,7 @@ class Preparation:
         if not draft.count:
             return PreparedRequest(b"", result, digest)
         if authorization.caller.key is not None:
-            enrichment = self._enricher.enrich_from_items(draft.reported_visitors)
+            enrichment = await self._enricher.enrich_from_items(draft.reported_visitors)
         else:
             enrichment = await self._enricher.enrich_client(
                 has_anonymous_ids=draft.has_anonymous_ids,

@@ -15,6 +15,7 @@ from headrace.ingest.receive.enrich import Enricher
 from headrace.ingest.receive.expiry import ItemExpiry
 from headrace.ingest.receive.idempotency import (
     MAX_IDEMPOTENCY_KEY,
+    release,
     remember,
     replay,
     request_digest,
@@ -132,7 +133,7 @@ class IngestService:
         try:
             result = await self._append(prepared)
         except BaseException:
-            await self._idempotency_store.release(prepared.idempotency_digest)
+            await release(self._idempotency_store, prepared.idempotency_digest)
             raise
         await remember(
             self._idempotency_store, prepared.idempotency_digest, msgspec.json.encode(result)

@@ -178,6 +178,18 @@ async def test_shutdown_reports_unknown_durability(log: AckAfterStoreLog, store:
     assert type(await outcome) is StoreAckTimeout
 
 
+async def test_record_that_becomes_durable_during_shutdown_is_reported_and_leaves_no_task(
+    log: AckAfterStoreLog, store: Store
+) -> None:
+    store.open.clear()
+    outcome = append_nowait(log, b"one")
+    before = asyncio.all_tasks()
+    await log.close()
+    assert outcome.done()
+    assert type(outcome.result()) is StoreAckTimeout
+    assert asyncio.all_tasks() == before
+
+
 async def test_cancelled_caller_does_not_cancel_the_shared_barrier(
     log: AckAfterStoreLog, store: Store
 ) -> None:

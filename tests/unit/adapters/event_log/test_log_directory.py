@@ -30,6 +30,7 @@ def opened_and_removed(path: Path) -> LogDirectory:
 
 
 def test_segments_are_listed_in_order_without_other_files(tmp_path: Path) -> None:
-    for name in (segment_name(12), segment_name(2), "durable"):
+    copied = f"copy of {segment_name(3)}"
+    for name in (segment_name(12), segment_name(2), "durable", copied):
         (tmp_path / name).touch()
     assert LogDirectory(tmp_path, file_ops=FileOps()).sequences() == [2, 12]

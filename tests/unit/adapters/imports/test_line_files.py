@@ -65,6 +65,29 @@ def test_lines_are_those_of_the_content(
     assert lines_of(path, chunk_bytes) == expected
 
 
+@pytest.mark.parametrize("size", [1, 512, 200_000])
+def test_zeros_after_a_stream_of_gzip_are_padding(tmp_path: Path, size: int) -> None:
+    one, two, zeros = gzip.compress(b"one\n"), gzip.compress(b"two\n"), bytes(size)
+    path = tmp_path / "a.gz"
+    path.write_bytes(one + zeros + two + zeros)
+    assert lines_of(path, 1000) == [b"one", b"two"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.gz", bytes(512)),
+        ("a.gz", gzip.compress(b"one\n") + bytes(512) + b"two"),
+        ("a.zst", zstandard.compress(b"one\n") + bytes(512)),
+    ],
+    ids=["zeros alone", "text after zeros", "zeros after zstd"],
+)
+def test_other_zeros_are_a_damage(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with closing(LineFile(tmp_path / name)) as file, pytest.raises(DamagedFile):
+        list(file.chunks())
+
+
 @pytest.mark.parametrize("name", ["a.gz", "a.zst"])
 def test_lines_before_the_damage_are_returned(tmp_path: Path, name: str) -> None:
     compressed = COMPRESSIONS[name](b"one\ntwo\nthree")

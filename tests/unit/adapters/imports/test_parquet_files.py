@@ -74,3 +74,16 @@ def test_damaged_pages_are_reported(tmp_path: Path) -> None:
     with closing(ParquetFile(tmp_path / "a.parquet")) as file, pytest.raises(DamagedFile) as caught:
         list(file.chunks())
     assert caught.value.line == 1
+
+
+def test_rows_before_a_time_that_no_row_can_have_are_returned(tmp_path: Path) -> None:
+    times = Array([0] * 3000 + [1 << 62], DataType.int64()).cast(DataType.timestamp("us"))
+    table = Table.from_pydict({"time": times})  # pyright: ignore[reportUnknownMemberType]
+    write_parquet(table, tmp_path / "a.parquet")
+    with closing(ParquetFile(tmp_path / "a.parquet")) as file:
+        chunks = file.chunks()
+        before = next(chunks)
+        with pytest.raises(DamagedFile) as caught:
+            next(chunks)
+    assert caught.value.line == len(before.lines) + 1 > 1
+    assert str(caught.value) == "the file is damaged: year 148108 is out of range"

@@ -54,6 +54,16 @@ def test_equal_lines_are_counted_within_their_file() -> None:
     assert first == other != second
 
 
+def test_file_that_is_named_twice_has_the_same_ids_again() -> None:
+    decoder = decoder_of(FORMAT)
+    line = b'192.0.2.1 - - [15/Jan/2026:12:00:00 +0000] "GET / HTTP/1.1" 200 1'
+    chunks = [LineChunk("a", 1, [line]), LineChunk("a", 2, ())] * 2
+    first, second = (
+        item.row_id for chunk in chunks for item in decoder.decode(chunk, now_ms=NOW_MS).items
+    )
+    assert first == second
+
+
 def test_visitors_are_distinguished_within_an_import_only() -> None:
     visitors = [row["anonymous_id"] for row in sample_rows()]
     assert visitors[1] == visitors[2] != visitors[0]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from headrace.ingest.receive.decoding.validation_errors import INVALID_CHARACTER, TOO_DEEP
 from headrace.model.imports import ImportFormat, LineChunk
 from testing.imports import NOW_MS, decode_sample, decoder_of, refusals, rows_of
 
@@ -164,6 +165,31 @@ def test_hostile_lines_are_refused_with_a_reason(import_format: ImportFormat) ->
 
 
 TIME = "2026-01-15T12:00:00Z"
+ENCODED: dict[str, tuple[str, str]] = {
+    "NUL": (r'{"title":"\u0000"}', INVALID_CHARACTER),
+    "nesting": ('{"a":' + "[" * 64 + "]" * 64 + "}", TOO_DEEP),
+    "nesting without an end": ('{"a":' + "[" * 5000, TOO_DEEP),
+}
+
+
+@pytest.mark.parametrize(("properties", "reason"), ENCODED.values(), ids=ENCODED)
+def test_properties_within_a_text_are_refused_as_others_are(properties: str, reason: str) -> None:
+    event = {"uuid": "a", "event": "a", "timestamp": TIME, "properties": properties}
+    chunk = decoder_of(ImportFormat.POSTHOG).decode(
+        LineChunk("a", 1, [json.dumps(event).encode()]), now_ms=NOW_MS
+    )
+    assert (chunk.items, refusals(chunk)) == ([], {1: reason})
+
+
+@pytest.mark.parametrize("import_format", [ImportFormat.POSTHOG, ImportFormat.MIXPANEL])
+def test_numbers_beyond_a_float_are_no_versions_and_sizes(import_format: ImportFormat) -> None:
+    huge = dict.fromkeys(("$browser_version", "$screen_width", "$screen_height"), 10**400)
+    event = {"uuid": "a", "event": "a", "timestamp": TIME}
+    line = json.dumps({**event, "properties": {"time": TIME, "$insert_id": "a", **huge}})
+    chunk = decoder_of(import_format).decode(LineChunk("a", 1, [line.encode()]), now_ms=NOW_MS)
+    (row,) = rows_of(chunk.items)
+    assert row.keys().isdisjoint({"browser_version", "screen_resolution"})
+    assert json.loads(row["properties"]).items() >= huge.items()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,12 @@ import pytest
 from headrace.adapters.memory.log import MemoryLog
 from headrace.base.clock import FixedClock
 from headrace.base.errors import LogUnavailable, StoreUnavailable
-from headrace.ingest.imports.importer import RECORD_ITEMS, WINDOW_ROWS, Importer
+from headrace.ingest.imports.importer import (
+    LINES_PER_ROW,
+    RECORD_ITEMS,
+    WINDOW_ROWS,
+    Importer,
+)
 from headrace.model.imports import (
     DecodedChunk,
     ImportFormat,
@@ -180,6 +185,46 @@ def test_rows_are_appended_while_the_store_loads_those_before_and_wait_after_fou
     assert (store.numbers(), turns) == ([1, 2, 3, 4, 5], [0, 4])
     assert store.awaited == []
     assert totals == ImportTotals(lines=6, stored=5, repeated=1)
+
+
+@pytest.mark.parametrize("is_dry_run", [False, True], ids=["repeated", "dry-run"])
+def test_lines_that_append_no_row_are_returned_and_end_a_turn_all_the_same(
+    *, is_dry_run: bool
+) -> None:
+    chunks = [chunk(number) for number in range(40)]
+    log = MemoryLog()
+    if not is_dry_run:
+        import_chunks(*chunks, log=log)
+    turns: list[int] = []
+    read = 0
+
+    async def given() -> AsyncGenerator[DecodedChunk]:
+        nonlocal read
+        for one in chunks:
+            read += 1
+            yield one
+
+    @asynccontextmanager
+    async def importing(_website: str) -> AsyncGenerator[None]:
+        turns.append(read)
+        yield
+
+    async def read_ahead() -> list[int]:
+        importer = Importer(
+            msgspec.structs.replace(REQUEST, is_dry_run=is_dry_run),
+            log=log,
+            store=LoadedStore(log),
+            clock=FixedClock(NOON),
+            importing=importing,
+            window_rows=1,
+        )
+        ahead: list[int] = []
+        async for _ in importer.run(given()):
+            ahead.append(read - len(ahead))
+        return ahead
+
+    assert max(asyncio.run(read_ahead())) == 2 * LINES_PER_ROW + 1
+    assert turns == [1, 4 * LINES_PER_ROW + 1, 8 * LINES_PER_ROW + 1]
 
 
 def test_load_that_fails_ends_the_import_with_what_is_stored_until_then() -> None:

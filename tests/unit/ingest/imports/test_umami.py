@@ -82,6 +82,14 @@ def test_events_are_joined_with_their_sessions(chunk_lines: int) -> None:
     assert lines == 9 == 2 + 2 + sum(chunk.skipped for chunk in chunks)
 
 
+def test_file_that_is_named_twice_has_the_same_rows_again() -> None:
+    chunks = decode("umami-session.csv", *["umami-website_event.csv"] * 2)
+    _, first, second = chunks
+    assert refusals(first) == refusals(second)
+    assert first.items
+    assert [item.row_id for item in first.items] == [item.row_id for item in second.items]
+
+
 def test_dump_of_postgresql_is_read() -> None:
     chunks = decode("umami-dump.sql")
     (row,) = rows_in(chunks)

@@ -17,6 +17,7 @@ from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from headrace.base.errors import StoreUnavailable
 from headrace.base.metrics import Metrics
+from headrace.formats.event_ids import event_key, keyed_digest
 from headrace.ingest.load.batch_reader import BatchLimits
 from headrace.ingest.load.columns import TABLE_MAPPINGS, TableMapping
 from headrace.ingest.load.loader import Loader
@@ -229,6 +230,31 @@ def test_quarantined_import_is_requeued_with_its_id(harness: MakeHarness) -> Non
     requeued = decode_record(to_log_record(msgspec.convert(entry, QuarantineEntry)))
     assert requeued.imported == ImportedRows(ids[1], [NOON + 1])
     assert [item.website_id for item in requeued.items] == ["web_a"]
+
+
+@pytest.mark.parametrize("max_rows", [1, 100], ids=["batch-by-batch", "one-batch"])
+@pytest.mark.parametrize("has_api_key", [True, False, None], ids=["key", "no key", "unknown"])
+def test_requeued_item_is_stored_with_its_event_id_which_is_known(
+    harness: MakeHarness, max_rows: int, has_api_key: bool | None
+) -> None:
+    rejected = {"bad"}
+    logs = ListedLogs(worker_0=[events("bad", event_id="x", has_api_key=has_api_key)])
+    made = harness(
+        logs,
+        MemoryStore(rejects=lambda row: row["event_name"] in rejected),
+        limits=BatchLimits(max_rows=max_rows),
+    )
+    made.loader.load_available()
+    (entry,) = made.quarantined()
+    rejected.clear()
+
+    logs.logs["retry"] = [to_log_record(msgspec.convert(entry, QuarantineEntry))]
+    logs.logs["worker-0"].append(events("repeat", event_id="x", has_api_key=has_api_key))
+    made.loader.load_available()
+
+    assert made.names() == ["bad"]
+    expected = event_key(keyed_digest(EventKind.EVENTS, "web_a", "x"))
+    assert [row["event_key"] for row in made.store.rows["events"]] == [expected]
 
 
 def test_load_until_stops_at_the_offsets(harness: MakeHarness) -> None:

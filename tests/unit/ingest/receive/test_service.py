@@ -16,7 +16,9 @@ from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock
 from headrace.base.errors import (
     ClientError,
     DirectoryUnavailable,
+    DurabilityUnknown,
     FieldError,
+    HeadraceError,
     InvalidApiKey,
     InvalidBody,
     InvalidIdempotencyKey,
@@ -26,6 +28,7 @@ from headrace.base.errors import (
     OriginNotAuthorized,
     PayloadTooLarge,
     ScopeMismatch,
+    StoreAckTimeout,
     WebsiteMissingOrganization,
     WebsiteNotFound,
 )
@@ -121,6 +124,7 @@ class Harness:
         source: FakeTenancySource | None = None,
         nowait: bool = False,
         default_days: int = 0,
+        max_items: int = 3,
     ) -> None:
         self.log = log or MemoryLog()
         self.clock = clock
@@ -137,7 +141,7 @@ class Harness:
             log=self.log,
             idempotency_store=idempotency_store,
             metrics=self._metrics,
-            limits=BodyLimits(max_items=3),
+            limits=BodyLimits(max_items),
             background=PooledProcess(),
             retention=RetentionPolicy(default_days),
         )
@@ -240,6 +244,22 @@ async def test_only_requests_that_must_wait_are_not_accepted_nowait(
     await harness.take(b"[%b,%b]" % (visitor, visitor), api_key=UNRESTRICTED_KEY, website_id="shop")
     assert harness.accepted_nowait == 3
     assert len(harness.records()) == 5
+
+
+async def test_batch_of_many_new_visitors_waits_for_them_once(
+    idempotency_store: SqliteIdempotencyStore, clock: FixedClock
+) -> None:
+    harness = Harness(idempotency_store, clock, nowait=True, max_items=100)
+    addresses = [GERMAN, *(f"2001:db8::{number}" for number in range(2, 60))]
+    body = json.dumps([{"name": "a", "ip": address} for address in addresses]).encode()
+    visitors = [Visitor("DE", "Berlin", "Berlin"), *[Visitor()] * 58]
+    items = [Event("shop", NOW_MS, "a", visitor=visitor) for visitor in visitors]
+
+    for _ in range(2):
+        await harness.take(body, api_key=UNRESTRICTED_KEY, website_id="shop")
+
+    assert harness.accepted_nowait == 1
+    assert [record.items for record in harness.records()] == [items, items]
 
 
 class LogThatFailsLater(MemoryLog):
@@ -694,6 +714,37 @@ async def test_rejected_request_is_not_replayed(harness: Harness) -> None:
 
     assert await harness.take(website_id="shop", idempotency_key="key-1") == AcceptResult(1)
     assert len(harness.records()) == 1
+
+
+class FullIdempotencyStore(SqliteIdempotencyStore):
+    """An idempotency store whose disk is full when a claim is to be released."""
+
+    async def release(self, digest: bytes) -> None:
+        del digest
+        raise LogUnavailable("the disk is full")
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [DurabilityUnknown("the disk failed"), StoreAckTimeout("not yet in the store")],
+    ids=["perhaps durable", "stored later"],
+)
+async def test_items_that_may_be_stored_are_not_refused_where_the_claim_cannot_be_released(
+    tmp_path: Path, clock: FixedClock, failure: HeadraceError
+) -> None:
+    class FailingLog(MemoryLog):
+        async def append(self, record: bytes) -> None:
+            await super().append(record)
+            raise failure
+
+    store = FullIdempotencyStore.open(tmp_path / IDEMPOTENCY, owner="worker-0", clock=clock)
+    harness = Harness(store, clock, log=FailingLog())
+
+    with pytest.raises(type(failure)):
+        await harness.take(website_id="shop", idempotency_key="key-1")
+    await store.close()
+
+    assert harness.counted("refused") == 0
 
 
 async def test_saved_response_expires_after_a_day(harness: Harness) -> None:

@@ -20,10 +20,10 @@ from headrace.ingest.receive.draft import BodyToDecode, RecordDraft, decode_draf
 from headrace.ports.background import BackgroundProcess
 
 CHEAP_BYTES = 4_096
-"""Any body of this size is decoded, or its errors are listed, in less than a millisecond."""
+"""Any body of this size is decoded, or its errors are listed, in 2 ms at worst."""
 
 _LISTED_BYTES = 16_384
-"""Largest body whose errors are listed on the event loop: 3 ms."""
+"""Largest body whose errors are listed on the event loop: 8 ms at worst."""
 
 _INLINE_BYTES = 65_536
 """Largest body that is decoded on the event loop whatever it consists of: 10 ms at worst."""

@@ -150,9 +150,13 @@ def _item_errors(
         yield "", NOT_AN_OBJECT
         return
     for field in _fields_of(item):
+        if field.wire_name not in sent:  # as most are, and an item of few bytes should cost little
+            if field.required:
+                yield field.wire_name, REQUIRED
+            continue
         if field.name in VISITOR_FIELDS and field.name not in checks:
             continue
-        value = bytes(sent.pop(field.wire_name, b"null"))
+        value = bytes(sent.pop(field.wire_name))
         try:
             _check_characters_and_depth(value, levels)
             values[field.name] = _read_field(field, value, checks.get(field.name))
