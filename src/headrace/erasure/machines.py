@@ -34,7 +34,8 @@ _JOINED_LATER_MS: Final = 2 * MAX_CLOCK_SKEW_MS
 class ErasingMachines:
     """The part of one machine in the erasures of all. Blocking, for one thread at a time.
 
-    All methods raise `StoreUnavailable`.
+    All methods raise `StoreUnavailable`. A machine that waits for others tells them again what the
+    directory lacks: it may have been restored, or a replica without the last changes took over.
     """
 
     def __init__(
@@ -86,17 +87,22 @@ class ErasingMachines:
     def are_answers_clean(self, erasure: Erasure) -> bool:
         """Return whether no running machine has rows that may come into answers."""
         clean = {part.machine_id for part in self._parts(erasure) if part.clean_ms}
+        if self._machine_id not in clean:  # see the docstring of the class
+            self.note_clean(erasure)
         since_ms = self._now_ms() - RUNNING_MS
         return all(machine.id in clean or machine.seen_ms < since_ms for machine in self._others())
 
     def note_files_clean(self, erasure: Erasure) -> None:
         """Tell the others that no file of this machine has the rows."""
+        self._shared.announce(erasure)
         now_ms = self._now_ms()
         part = ErasurePart(machine_id=self._machine_id, clean_ms=now_ms, done_ms=now_ms)
         self._put_part(erasure, part)
 
     def are_files_clean(self, erasure: Erasure) -> bool:
         """Return whether no file of another machine has the rows, but of those that are gone."""
+        if self._machine_id not in self._finished(erasure):  # see the docstring of the class
+            self.note_files_clean(erasure)
         since_ms = self._now_ms() - GONE_MS
         return all(machine.seen_ms < since_ms for machine in self._unfinished(erasure))
 
@@ -141,9 +147,12 @@ class ErasingMachines:
     def _others(self) -> list[Machine]:
         return [one for one in self._shared.machines() if one.id != self._machine_id]
 
+    def _finished(self, erasure: Erasure) -> frozenset[str]:
+        return frozenset(part.machine_id for part in self._parts(erasure) if part.done_ms)
+
     def _unfinished(self, erasure: Erasure) -> list[Machine]:
         """Return the machines that have not erased, and were there when it was asked for."""
-        done = {part.machine_id for part in self._parts(erasure) if part.done_ms}
+        done = self._finished(erasure)
         return [
             machine
             for machine in self._others()

@@ -1,5 +1,6 @@
 """Checks what a caller wants to erase. Pure; raises `InvalidSelection` with the reason."""
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, cast
 
@@ -70,11 +71,9 @@ def property_selectors(text: str) -> tuple[Selector, ...]:
         raise InvalidSelection(f"{text!r} is not KEY=VALUE")
     _check_key(key)
     selectors = [Selector(SelectorKind.PROPERTY, value, key)]
-    try:
-        scalar = msgspec.json.decode(value)
-    except msgspec.MsgspecError:
-        scalar = None
-    if isinstance(scalar, bool | int | float):
+    with contextlib.suppress(msgspec.MsgspecError):
+        # By these types: without them the decoder would follow a nested value, however deep.
+        scalar = msgspec.json.decode(value, type=bool | int | float)
         selectors.append(Selector(SelectorKind.PROPERTY, scalar, key))
     return tuple(selectors)
 

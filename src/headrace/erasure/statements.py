@@ -12,7 +12,13 @@ from headrace.erasure.subjects import HashPrefixes
 from headrace.formats.event_ids import event_key, keyed_digest
 from headrace.model.catalog import EVENTS, PROPERTY_PREFIX, Column, Kind, Operator, Table
 from headrace.model.erasure import COLUMN_OF_KIND, Selector, SelectorKind
-from headrace.model.plan import CompiledQuery, Conjunction, PlannedFilter, PlannedGroup
+from headrace.model.plan import (
+    CompiledQuery,
+    Conjunction,
+    FilterScalar,
+    PlannedFilter,
+    PlannedGroup,
+)
 from headrace.model.storage import EVENT_KEY, STORAGE_TABLES, TABLE_OF_KIND
 from headrace.ports.rows.erasure import RowsToErase
 from headrace.ports.store import Dialect
@@ -59,11 +65,7 @@ def show_rows(
 def _select(
     table: Table, columns: str, website_id: str, selectors: Sequence[Selector], dialect: Dialect
 ) -> CompiledQuery | None:
-    filters = tuple(
-        PlannedFilter(column, Operator.EQ, (selector.value,))
-        for selector in selectors
-        if (column := compared_column(table, selector)) is not None
-    )
+    filters = _filters(table, selectors)
     if not filters:
         return None
     parameters = Parameters()
@@ -84,6 +86,19 @@ def _select(
         parameters.values,
         (),
         website_id,
+    )
+
+
+def _filters(table: Table, selectors: Sequence[Selector]) -> tuple[PlannedFilter, ...]:
+    """Return a filter for each column: one for each value can exceed the length of a statement."""
+    values: dict[Column, list[FilterScalar]] = {}
+    for selector in selectors:
+        column = compared_column(table, selector)
+        if column is not None:
+            values.setdefault(column, []).append(selector.value)
+    return tuple(
+        PlannedFilter(column, Operator.EQ if len(found) == 1 else Operator.IN, tuple(found))
+        for column, found in values.items()
     )
 
 

@@ -57,7 +57,12 @@ class PruneSteps:
         )
 
     def begin(self, expired: Sequence[ExpiredRows]) -> None:
-        """Begin to delete rows. No batch may be pending; see `RowDeleter.begin`."""
+        """Begin to delete rows. No batch may be pending; see `RowDeleter.begin`.
+
+        `is_deleting` then tells nothing of what was lost, or waited, before.
+        """
+        self._lost_before = self._deleter.lost_deletions()
+        self._watch = DeletionWatch(self._clock, patience_s=DELETION_PATIENCE_S)
         cutoffs_ms: defaultdict[str, dict[WebsiteId, int]] = defaultdict(dict)
         for rows in expired:
             cutoffs_ms[rows.table][rows.website_id] = rows.cutoff_ms

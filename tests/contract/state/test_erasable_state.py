@@ -1,5 +1,8 @@
 """What erasures remove from the quarantine and from the replies for an Idempotency-Key."""
 
+import sqlite3
+import tracemalloc
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -9,7 +12,7 @@ from headrace.adapters.quarantine.erasable_entries import ErasableQuarantine
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.adapters.sqlite.erasable_replies import SqliteErasableReplies
 from headrace.adapters.sqlite.idempotency import SqliteIdempotencyStore
-from headrace.adapters.valkey.client import AsyncValkeyClient, ValkeyClient
+from headrace.adapters.valkey.client import ValkeyClient
 from headrace.adapters.valkey.erasable_replies import ValkeyErasableReplies
 from headrace.adapters.valkey.idempotency import ValkeyIdempotencyStore
 from headrace.base.clock import SystemClock
@@ -86,6 +89,25 @@ async def test_an_event_id_leaves_the_replies_and_every_byte_of_their_files(tmp_
     await store.close()
 
 
+async def test_replies_without_the_event_id_are_not_read_into_memory(tmp_path: Path) -> None:
+    path = tmp_path / "repeats.sqlite"
+    store = SqliteIdempotencyStore.open(path, owner="w", clock=SystemClock())
+    await store.acquire(b"1")
+    await store.save_response(b"1", REPLY)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        others = ((f"digest {number}".encode(), COUNT * 100) for number in range(10_000))
+        connection.executemany("INSERT INTO claims VALUES (?, 'w', 0, ?)", others)
+    tracemalloc.start()
+    try:
+        SqliteErasableReplies(path).forget_event_id("ev-secret")
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert await store.acquire(b"1") == Replay(CHANGED)
+    assert peak_bytes < 1_000_000  # the replies have 10,000 times 3,000
+    await store.close()
+
+
 def test_replies_of_a_service_that_never_ran_need_nothing(tmp_path: Path) -> None:
     SqliteErasableReplies(tmp_path / "repeats.sqlite").forget_event_id("e")
     assert list(tmp_path.iterdir()) == []
@@ -101,7 +123,7 @@ async def test_an_event_id_leaves_the_replies_that_machines_share(
     valkey_server: ValkeyServer,
 ) -> None:
     valkey_server.empty()
-    client, blocking = AsyncValkeyClient(valkey_server.url), ValkeyClient(valkey_server.url)
+    client, blocking = valkey_server.connections(), ValkeyClient(valkey_server.url)
     store = ValkeyIdempotencyStore(client, owner="w")
     replies = ValkeyErasableReplies(blocking)
     assert replies.event_ids() == frozenset()

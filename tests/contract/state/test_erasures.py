@@ -1,5 +1,6 @@
 """The erasures of a data directory as files."""
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,19 @@ def test_the_key_is_made_once_and_kept_for_the_owner_alone(tmp_path: Path) -> No
     assert FileErasures(path).key() == key
     assert path.stat().st_mode & 0o77 == 0
     assert (path / "key").stat().st_mode & 0o77 == 0
+
+
+def test_a_full_disk_is_an_error_that_names_the_directory(tmp_path: Path) -> None:
+    path = tmp_path / "erasures"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, limits[1]))
+    try:
+        with pytest.raises(StoreUnavailable) as failed:
+            FileErasures(path).put(erasure("era_a", 1))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert str(failed.value) == f"cannot use the erasures {path}: file too large"
+    assert list(path.iterdir()) == []
 
 
 def test_a_damaged_file_is_an_error_that_names_it_and_the_cause(tmp_path: Path) -> None:

@@ -141,6 +141,15 @@ async def test_append_nowait_reports_after_records_are_durable(any_log: AnyLog) 
     assert any_log.recorded() == [b"one", b"two"]
 
 
+async def test_all_that_was_appended_is_reported_when_the_log_is_closed(any_log: AnyLog) -> None:
+    reported: list[HeadraceError | None] = []
+    any_log.log.append_nowait(b"one", reported.append)
+    any_log.log.append_nowait(b"two", reported.append)
+    await any_log.log.close()
+    assert reported == [None, None]
+    assert any_log.recorded() == [b"one", b"two"]
+
+
 async def test_log_is_ready_until_closed_and_then_rejects_appends(any_log: AnyLog) -> None:
     assert await any_log.log.is_ready()
     await any_log.log.close()
@@ -422,7 +431,7 @@ async def test_disk_failure_is_logged_when_it_begins_and_ends(open_log: OpenLog)
             "event": "log_write_failed",
             "log_level": "error",
             "log": "worker-0",
-            "reason": "[Errno 28] No space left on device",
+            "reason": "no space left on device",
         },
         {"event": "log_write_resumed", "log_level": "info", "log": "worker-0"},
     ]
@@ -433,7 +442,7 @@ async def test_failed_record_is_not_read_after_a_restart(open_log: OpenLog, root
     log = open_log(file_ops=file_ops)
     await log.append(b"kept")
     file_ops.broken = {"sync of a segment"}
-    with pytest.raises(LogUnavailable, match="No space left on device"):
+    with pytest.raises(LogUnavailable, match="no space left on device"):
         await log.append(b"refused")
     await log.close()
     assert payloads_of(root) == [b"kept"]

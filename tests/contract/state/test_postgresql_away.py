@@ -4,7 +4,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from headrace.adapters.directory.sql_directory import open_directory
 from headrace.base.clock import FixedClock
@@ -79,16 +81,37 @@ def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_old_salts_are_erased_from_the_database_files(postgresql: PostgreSQL) -> None:
-    import psycopg  # noqa: PLC0415 - only this test calls the server directly
-
     url = postgresql.new_database()
     directory = open_directory(url, CLOCK)
     salts = [directory.visitor_salt(f"2026-03-0{day}") for day in (1, 2)]
     directory.close()
+    assert [salt in _file_of_salts(url) for salt in salts] == [False, True]
+
+
+def _file_of_salts(url: str) -> bytes:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CHECKPOINT")
         row = connection.execute(
             "SELECT pg_read_binary_file(pg_relation_filepath('visitor_salts'))"
         ).fetchone()
     assert row is not None
-    assert [salt in row[0] for salt in salts] == [False, True]
+    return bytes(row[0])
+
+
+def test_a_dump_of_the_database_keeps_no_salt_waiting(postgresql: PostgreSQL) -> None:
+    """As `pg_dump` has it, the lock of a table lasts until all of the database is read."""
+    url = postgresql.new_database()
+    directory, other = (open_directory(url, CLOCK) for _ in range(2))
+    old = directory.visitor_salt("2026-03-01")
+    with psycopg.connect(url) as dump:
+        dump.execute("LOCK TABLE visitor_salts IN ACCESS SHARE MODE")
+        with capture_logs() as logs:
+            new = directory.visitor_salt("2026-03-02")
+        assert other.visitor_salt("2026-03-02") == new != old
+    assert [line["event"] for line in logs] == ["old_salts_not_scrubbed"]
+    with capture_logs() as logs:
+        directory.forget_visitor_salts("2026-03-02")
+    assert logs == []
+    assert old not in _file_of_salts(url)
+    for one in (directory, other):
+        one.close()

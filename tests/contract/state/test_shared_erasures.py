@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from sqlalchemy import delete
 
+from headrace.adapters.directory.connection import open_database
 from headrace.adapters.directory.sql_directory import SqlDirectory
+from headrace.adapters.directory.tables import ERASURES
 from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.base.clock import FixedClock
 from headrace.base.errors import StoreUnavailable
@@ -29,6 +32,14 @@ ERASURE = Erasure(
 )
 
 MachineMaker = Callable[[str], tuple[ErasingMachines, FileErasures]]
+
+
+def forget_erasures(location: str | Path) -> None:
+    """Delete all erasures and parts, as a restored directory has none of them."""
+    database = open_database(location)
+    with database.write_engine.begin() as connection:
+        connection.execute(delete(ERASURES))
+    database.write_engine.dispose()
 
 
 @pytest.fixture
@@ -194,3 +205,24 @@ def test_files_are_clean_when_every_machine_says_so_but_those_that_are_gone(
         rows={"events": 3, "quarantine": 3},
         by_hand=(describe_gone_machine("c", "2023-11-14T22:13:20Z"),),
     )
+
+
+def test_what_a_restored_directory_lacks_of_an_erasure_is_announced_again(
+    make: MachineMaker, location: str | Path
+) -> None:
+    (first, _), (second, _) = make("a"), make("b")
+    for machine in (first, second):
+        machine.join()
+    first.note_clean(ERASURE)
+    forget_erasures(location)
+    assert not first.are_answers_clean(ERASURE)
+    assert second.adopt() == [ERASURE]
+    second.note_clean(ERASURE)
+    assert first.are_answers_clean(ERASURE)
+    forget_erasures(location)
+    first.note_files_clean(ERASURE)
+    second.note_files_clean(ERASURE)
+    forget_erasures(location)
+    assert not first.are_files_clean(ERASURE)
+    assert second.are_files_clean(ERASURE)
+    assert first.are_files_clean(ERASURE)

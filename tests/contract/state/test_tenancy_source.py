@@ -45,19 +45,20 @@ class WatchedDirectory(SqlDirectory):
         self.open = threading.Event()
         self.open.set()
         self.fails = False
+        self.error: Exception = OperatorError("the disk is gone")
 
     def revision(self) -> int:
         self.reads.append("revision")
         self.entered.release()
         self.open.wait(TIMEOUT_S)
         if self.fails:
-            raise OperatorError("the disk is gone")
+            raise self.error
         return super().revision()
 
     def tenancy(self) -> TenancySnapshot:
         self.reads.append("tenancy")
         if self.fails:
-            raise OperatorError("the disk is gone")
+            raise self.error
         return super().tenancy()
 
 
@@ -270,6 +271,22 @@ async def test_old_snapshot_stays_while_the_directory_is_unavailable(
         CapturedCall("error", ("directory_unreadable",), {"reason": "the disk is gone"}),
         CapturedCall("info", ("directory_readable_again",), {}),
     ]
+
+
+async def test_a_directory_with_an_unexpected_error_is_unavailable(tmp_path: Path) -> None:
+    directory, log = WatchedDirectory(tmp_path / "directory.sqlite"), CapturingLogger()
+    async with following(directory, log=log) as source:
+        directory.fails, directory.error = True, ValueError("no date")
+        with pytest.raises(DirectoryUnavailable, match="cannot be looked up now"):
+            await source.refreshed()
+        directory.fails = False
+        await source.refreshed()
+    cause = {"reason": "ValueError", "exc_info": directory.error}
+    assert log.calls == [
+        CapturedCall("error", ("directory_unreadable",), cause),
+        CapturedCall("info", ("directory_readable_again",), {}),
+    ]
+    directory.close()
 
 
 async def test_snapshot_is_stale_after_the_configured_time_until_the_next_read(

@@ -13,6 +13,7 @@ from headrace.adapters.store.chdb.row_deletion import ChdbRowDeleter
 from headrace.adapters.store.chdb.row_finder import ChdbRowFinder
 from headrace.adapters.store.clickhouse.row_deletion import ClickHouseRowDeleter
 from headrace.adapters.store.clickhouse.row_finder import ClickHouseRowFinder
+from headrace.base.clock import SystemClock
 from headrace.erasure.reapplication import Reapplication
 from headrace.erasure.statements import (
     compared_column,
@@ -53,8 +54,8 @@ def deleter_of(tables: Tables) -> RowDeleter:
     return ClickHouseRowDeleter(tables.address)
 
 
-def found(tables: Tables, table: Table, selector: Selector, website: str = "web_1") -> list[Any]:
-    query = find_rows(table, website, [selector], tables.dialect)
+def found(tables: Tables, table: Table, *selectors: Selector, website: str = "web_1") -> list[Any]:
+    query = find_rows(table, website, selectors, tables.dialect)
     assert query is not None
     finder = finder_of(tables)
     try:
@@ -106,6 +107,25 @@ def test_selectors_find_their_rows(
 ) -> None:
     insert_examples(chdb_store)
     assert found(chdb_store, EVENTS, selector) == [(number, T + number) for number in expected]
+
+
+def test_the_rows_of_tens_of_thousands_of_visitors_are_found(tables: Tables) -> None:
+    insert_examples(tables)
+    visitors = [Selector(SelectorKind.ANONYMOUS_ID, f"visitor {i:06d}") for i in range(20_000)]
+    others = Selector(SelectorKind.ANONYMOUS_ID, AWKWARD), Selector(SelectorKind.SESSION_ID, "s")
+    assert found(tables, EVENTS, *visitors, *others) == [(1, T + 1), (2, T + 2)]
+    assert found(tables, ERRORS, *visitors, *others) == [(4, T + 4)]
+
+
+def test_values_of_several_types_of_one_property_are_found(chdb_store: FreshStore) -> None:
+    insert_examples(chdb_store)
+    one, text = (Selector(SelectorKind.PROPERTY, value, "n") for value in (1, "1"))
+    assert found(chdb_store, EVENTS, one, text) == [(1, T + 1), (2, T + 2)]
+    email = Selector(SelectorKind.PROPERTY, "A@b", "email")
+    assert found(chdb_store, EVENTS, one, email) == [(1, T + 1), (2, T + 2)]
+    assert found(chdb_store, EVENTS, text, Selector(SelectorKind.PROPERTY, True, "n")) == [
+        (2, T + 2)
+    ]
 
 
 def test_the_row_of_an_event_id_is_found_in_its_table_and_website(tables: Tables) -> None:
@@ -220,7 +240,9 @@ def test_rows_that_are_copied_into_a_store_are_erased_again(tables: Tables, tmp_
             )
         )
     finder, deleter = finder_of(tables), deleter_of(tables)
-    again = Reapplication(erasures, finder=finder, deleter=deleter, dialect=tables.dialect)
+    again = Reapplication(
+        erasures, finder=finder, deleter=deleter, dialect=tables.dialect, clock=SystemClock()
+    )
     assert (again.run(), again.run()) == (5, 0)
     assert sorted(tables.rows("SELECT anonymous_id FROM events")) == [["ann"], ["bob"], ["eve"]]
     assert [one.is_done for one in erasures.all()] == [False] * 4

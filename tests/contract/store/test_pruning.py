@@ -122,6 +122,31 @@ def test_a_prune_ends_where_the_store_does_not_go_on_for_a_minute(chdb_store: Fr
     harness.clock.advance(1)
     with pytest.raises(StoreUnavailable, match="the deletion waits in the store"):
         steps.is_deleting()
+    steps.begin(())
+    assert steps.is_deleting()  # another prune has the same patience
+    harness.close()
+
+
+class LossyDeleter(ChdbRowDeleter):
+    """May have lost deletions."""
+
+    lost = 0
+
+    def lost_deletions(self) -> int:
+        return self.lost
+
+
+def test_a_prune_ends_with_a_deletion_that_was_lost_since_it_began(chdb_store: FreshStore) -> None:
+    harness = Harness(chdb_store)
+    deleter = LossyDeleter(chdb_store.engine, database=chdb_store.database)
+    steps = PruneSteps(harness.describer, deleter, clock=harness.clock)
+    deleter.lost = 1  # before: what it was to delete is found again
+    steps.begin(())
+    assert not steps.is_deleting()
+    deleter.lost = 2
+    with pytest.raises(StoreUnavailable, match="a deletion was lost"):
+        steps.is_deleting()
+    deleter.close()
     harness.close()
 
 

@@ -106,6 +106,7 @@ def issues_and_notes(store: Path) -> list[list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_store_of_an_older_version_gets_its_rollup(tmp_path: Path) -> None:
     run(FILL, tmp_path / "store", 1)
     assert json.loads(run(COUNT, tmp_path / "store")) == COMPLETE

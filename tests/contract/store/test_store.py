@@ -187,11 +187,12 @@ def test_existing_rows_are_not_stored_again_with_another_token(
 
 
 class FailingSession(ChdbSession):
-    """A session whose first insert runs `first_insert`."""
+    """A session whose first inserts run `first_insert`."""
 
-    def __init__(self, inner: ChdbSession, first_insert: "FirstInsert") -> None:
+    def __init__(self, inner: ChdbSession, first_insert: "FirstInsert", *, inserts: int) -> None:
         self._inner = inner
-        self._first_insert: FirstInsert | None = first_insert
+        self._first_insert = first_insert
+        self._left = inserts
 
     def execute(
         self, statement: str, parameters: Mapping[str, object] | None = None
@@ -199,11 +200,11 @@ class FailingSession(ChdbSession):
         return self._inner.execute(statement, parameters)
 
     def insert(self, statement: str, arrow_stream: bytes) -> None:
-        first_insert, self._first_insert = self._first_insert, None
-        if first_insert is None:
-            self._inner.insert(statement, arrow_stream)
+        if self._left:
+            self._left -= 1
+            self._first_insert(self._inner, statement, arrow_stream)
         else:
-            first_insert(self._inner, statement, arrow_stream)
+            self._inner.insert(statement, arrow_stream)
 
     def close(self) -> None:
         self._inner.close()
@@ -213,18 +214,20 @@ FirstInsert = Callable[[ChdbSession, str, bytes], None]
 
 
 class FailingChdb(ChdbInstance):
-    """A chDB instance whose sessions fail at their first insert."""
+    """A chDB instance whose sessions fail at their first inserts."""
 
-    def __init__(self, inner: ChdbInstance, first_insert: FirstInsert) -> None:
+    def __init__(self, inner: ChdbInstance, first_insert: FirstInsert, *, inserts: int = 1) -> None:
         super().__init__(inner.directory, log=get_logger())
         self._inner = inner
         self._first_insert = first_insert
+        self._inserts = inserts
 
     def execute(self, statement: str) -> list[list[Any]]:
         return self._inner.execute(statement)
 
     def session(self, database: str = DATABASE, *, writable: bool = False) -> ChdbSession:
-        return FailingSession(self._inner.session(database, writable=writable), self._first_insert)
+        session = self._inner.session(database, writable=writable)
+        return FailingSession(session, self._first_insert, inserts=self._inserts)
 
 
 PATH_OF_NEWEST = (
@@ -241,6 +244,15 @@ def store_token_only(session: ChdbSession, statement: str, arrow_stream: bytes) 
     session.insert(statement, arrow_stream)
     ((path,),) = session.execute(PATH_OF_NEWEST)
     session.execute(f"ALTER TABLE events DROP PART '{Path(path).name}'")
+
+
+OTHER_ROW = arrow_stream(EVENTS, [EVENT])
+
+
+def store_token_with_another_row(
+    session: ChdbSession, statement: str, _arrow_stream: bytes
+) -> None:
+    session.insert(statement, OTHER_ROW)
 
 
 def store_truncated_part(session: ChdbSession, statement: str, arrow_stream: bytes) -> None:
@@ -281,6 +293,24 @@ def test_retried_batch_is_stored_once_whatever_its_first_insert_did(
     writer.close()
     counted = "SELECT (SELECT count() FROM events), (SELECT sum(event_count) FROM visits)"
     assert chdb_store.rows(counted) == [[101, 101]]
+
+
+@pytest.mark.parametrize(
+    ("inserts", "failures"), [(1, 0), (2, 1), (5, 2)], ids=["one", "both", "those of retries"]
+)
+def test_retried_batch_is_stored_however_many_of_its_tokens_are_known_without_its_rows(
+    inserts: int, failures: int, chdb_store: FreshStore
+) -> None:
+    chdb = FailingChdb(chdb_store.engine, store_token_with_another_row, inserts=inserts)
+    writer = ChdbWriter(chdb, database=chdb_store.database)
+    stream = arrow_stream(EVENTS, [{**EVENT, "website_id": "web_b"}])
+    for _ in range(failures):
+        with pytest.raises(StoreUnavailable, match="chDB did not keep a batch of events"):
+            writer.insert(EVENTS, stream, token="new")
+    writer.insert(EVENTS, stream, token="new")
+    writer.close()
+    counted = "SELECT count() FROM events WHERE website_id = 'web_b'"
+    assert chdb_store.rows(counted) == [[1]]
 
 
 def test_batch_with_a_truncated_rollup_is_stored_once_after_the_rollup_is_rebuilt(

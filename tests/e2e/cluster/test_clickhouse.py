@@ -19,7 +19,7 @@ from testing.servers.clickhouse import (
     reading_address_of,
 )
 from testing.servers.clickhouse_configuration import CLUSTER
-from testing.service import HEADRACE, Service, bearer, run_to_end, wait_until
+from testing.service import HEADRACE, PATIENT_QUERIES, Service, bearer, run_to_end, wait_until
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
 
@@ -40,6 +40,7 @@ class Machines:
         secret = self._directory / f"store-{len(self.made)}"
         secret.write_text(address_of(servers, self.database, **options) + "\n")
         self.settings = {
+            **PATIENT_QUERIES,
             "HEADRACE_CLICKHOUSE_URL_FILE": str(secret),
             "HEADRACE_CLICKHOUSE_READER_URL": reading_address_of(servers, self.database, **options),
         }

@@ -12,7 +12,7 @@ from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry
 from testing.servers.clickhouse import ClickHouseServers, address_of, new_database
 from testing.servers.shared_state import PostgreSQL
-from testing.service import Service, bearer, wait_until
+from testing.service import PATIENT_QUERIES, Service, bearer, wait_until
 from tests.e2e.erasure.test_erase_command import error, event, files_with, send, visitors, vital
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
@@ -30,6 +30,7 @@ def machines(
     (server, *_) = clickhouse_servers.servers
     database = new_database()
     settings = {
+        **PATIENT_QUERIES,
         "HEADRACE_CLICKHOUSE_URL": address_of([server], database),
         "HEADRACE_DATABASE_URL": postgresql.new_database(),
     }

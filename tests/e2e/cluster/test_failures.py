@@ -19,7 +19,7 @@ from testing.servers.clickhouse import (
 )
 from testing.servers.clickhouse_configuration import CLUSTER
 from testing.servers.shared_state import PostgreSQL, ValkeyServer
-from testing.service import Service, bearer, wait_until
+from testing.service import PATIENT_QUERIES, Service, bearer, wait_until
 
 pytestmark = [pytest.mark.clickhouse, pytest.mark.slow]
 
@@ -44,6 +44,7 @@ class Cluster:
         shared.empty()
         database, options = new_database(), {"cluster": CLUSTER, "replicated": 0}
         settings = {
+            **PATIENT_QUERIES,
             "HEADRACE_CLICKHOUSE_URL": address_of(shards.servers, database, **options),
             "HEADRACE_CLICKHOUSE_READER_URL": reading_address_of(
                 shards.servers, database, **options

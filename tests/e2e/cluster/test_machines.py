@@ -162,7 +162,7 @@ def test_requests_fail_when_the_directory_is_down_for_too_long(
     dedicated_service: ServiceMaker, settings: Mapping[str, str], postgresql: PostgreSQL
 ) -> None:
     machine = dedicated_service(
-        settings={**settings, "HEADRACE_DIRECTORY_MAX_STALENESS_S": "1"}
+        settings={**settings, "HEADRACE_DIRECTORY_MAX_STALENESS_S": "5"}
     ).start()
     website = machine.website()
     assert send(machine, website, "a").status_code == 200

@@ -3,7 +3,6 @@
 import asyncio
 import signal
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 import uvloop
@@ -36,6 +35,10 @@ from headrace.model.stored_rows import ExpiredRows, StoredRows
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.rate_limiter import CountedCall
 from headrace.ports.rows.erasure import Erasure
+
+WAIT_TIMEOUT_S = 60
+"""How long selects wait for a load, and the end of the process for the last one, however slow the
+machine is."""
 
 
 class NoErasures:
@@ -92,7 +95,11 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
     )
     tailed = TailedLoader(loader, LiveRows(log_reader, ledger), log=get_logger())
     load_loop = LoadLoop(
-        loader=tailed, log_reader=log_reader, interval_s=0.1, query_wait_s=5, log=get_logger()
+        loader=tailed,
+        log_reader=log_reader,
+        interval_s=0.1,
+        query_wait_s=WAIT_TIMEOUT_S,
+        log=get_logger(),
     )
     live = LiveTail(
         tailed,
@@ -102,7 +109,7 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
         clock=SystemClock(),
     )
     snapshots = Snapshots(DataDirPaths(data), chdb=chdb, ledger=ledger, log_reader=log_reader)
-    limits = SchedulerLimits(SlotLimits(3, 100, 100), wait_timeout_s=5, cache_bytes=10**6)
+    limits = SchedulerLimits(SlotLimits(3, 100, 100), WAIT_TIMEOUT_S, cache_bytes=10**6)
     return EngineProcess(
         store=ChdbLifecycle(chdb, writer, recovery),
         load_loop=load_loop,
@@ -124,7 +131,6 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
         limiters={call: WindowLimiter(30, clock=SystemClock()) for call in CountedCall},
         snapshots=snapshots,
         snapshot_taker=LiveSnapshots(snapshots, load_loop),
-        exclude_imports=nullcontext,
         take_watermark=watermark_taker(
             load_loop,
             identity=ledger.identity,
@@ -146,7 +152,7 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
 async def main(data: Path, socket: Path) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    await engine_process(data, socket).run(stop)
+    await engine_process(data, socket).run(stop, last_load_timeout_s=WAIT_TIMEOUT_S)
 
 
 if __name__ == "__main__":

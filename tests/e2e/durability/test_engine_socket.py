@@ -7,6 +7,7 @@ import socket as sockets
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest_asyncio
 from structlog.testing import capture_logs
 
 from headrace.adapters.backup.snapshots import Snapshot
+from headrace.adapters.data_dir.import_locks import ImportLocks
 from headrace.adapters.engine.exports import EngineExports
 from headrace.adapters.engine.ipc.barrier_client import EngineBarrier
 from headrace.adapters.engine.ipc.connections import EngineConnections
@@ -77,6 +79,7 @@ class Engine:
         self.store = store
         self.socket = socket
         self.is_ready = True
+        self.wait_timeout_s = 60.0
         self.unreadable = ""
         self.load: Callable[[], None] = lambda: None
         self.loads_at_once = asyncio.Event()
@@ -96,7 +99,7 @@ class Engine:
                 load_barrier=self._barrier,
                 versions=NoVersions(),
                 cache=None,
-                wait_timeout_s=3,
+                wait_timeout_s=self.wait_timeout_s,
                 metrics=Metrics(),
             ),
             limiters={call: WindowLimiter(3, clock=SystemClock()) for call in CountedCall},
@@ -104,12 +107,7 @@ class Engine:
             complete_barrier=self._complete_barrier,
             status=lambda: StoreStatus.READY if self.is_ready else StoreStatus.UNAVAILABLE,
             snapshots=self,
-            exports=EngineExports(
-                self._take_watermark,
-                exclude_imports=contextlib.nullcontext,
-                runner=self._reader,
-                slots=slots,
-            ),
+            exports=EngineExports(self._take_watermark, runner=self._reader, slots=slots),
             erasures=NoErasures(),
             pruner=NoPruning(),
             versions=None,
@@ -209,9 +207,35 @@ async def test_a_select_is_rejected_when_loading_fails(
         await select(connections, "SELECT 1")
 
 
+async def test_an_unexpected_error_is_logged_and_closes_only_its_connection(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    error = ValueError("a bug")
+
+    def fail() -> None:
+        raise error
+
+    engine.load = fail
+    with capture_logs() as lines, pytest.raises(StoreUnavailable, match="the engine is away"):
+        await select(connections, "SELECT 1")
+    assert [line for line in lines if line["log_level"] == "error"] == [
+        {
+            "event": "engine_request_failed",
+            "log_level": "error",
+            "request": "RunSelect",
+            "exc_info": error,
+        }
+    ]
+    engine.load = lambda: None
+    assert await select(connections, "SELECT 1") == [[1]]
+
+
 async def test_a_select_is_rejected_when_loading_takes_too_long(
     engine: Engine, connections: EngineConnections
 ) -> None:
+    await engine.stop()
+    engine.wait_timeout_s = 0.2
+    await engine.start()
     engine.loads_at_once.clear()
     with pytest.raises(StoreUnavailable, match="still loading earlier events"):
         await select(connections, "SELECT 1")
@@ -293,8 +317,11 @@ async def test_a_result_of_many_megabytes_is_complete(connections: EngineConnect
 async def test_all_workers_share_the_rate_limit_windows(engine: Engine) -> None:
     connections = [EngineConnections(engine.socket) for _ in range(2)]
     workers = [EngineLimiter(one) for one in connections]
+    began_s = time.monotonic()
     verdicts = [await workers[number % 2].hit("caller") for number in range(3)]
-    assert verdicts == [
+    elapsed_s = time.monotonic() - began_s
+    assert [60 - elapsed_s <= verdict.reset_s <= 60 for verdict in verdicts] == [True] * 3
+    assert [msgspec.structs.replace(verdict, reset_s=60) for verdict in verdicts] == [
         RateLimitResult(allowed=True, limit=3, remaining=remaining, reset_s=60)
         for remaining in (2, 1, 0)
     ]
@@ -347,7 +374,7 @@ async def test_an_engine_that_disconnects_immediately_is_unavailable(tmp_path: P
     connections = EngineConnections(tmp_path / "engine.sock")
     for _ in range(100):
         with pytest.raises(StoreUnavailable, match="the engine is away"):
-            await connections.send_request(CheckReady(), Readiness, timeout_s=5)
+            await connections.send_request(CheckReady(), Readiness, timeout_s=60)
     server.close()
 
 
@@ -364,17 +391,27 @@ async def test_a_running_select_fails_when_the_engine_stops(
 
 
 @pytest.mark.parametrize(
-    "sent", [b"\0\0", b"\xff\xff\xff\xff", b"\0\0\0\x04junk", b"\0\0\0\x09{}"], ids=repr
+    ("sent", "reasons"),
+    [
+        (b"\0\0", []),
+        (b"\xff\xff\xff\xff", ["a message is too long"]),
+        (b"\0\0\0\x04junk", ["Expected `object`, got `int`"]),
+        (b"\0\0\0\x09{}", []),
+    ],
+    ids=repr,
 )
-async def test_a_protocol_error_closes_only_its_connection(
-    sent: bytes, engine: Engine, connections: EngineConnections
+async def test_a_protocol_error_is_logged_and_closes_only_its_connection(
+    sent: bytes, reasons: list[str], engine: Engine, connections: EngineConnections
 ) -> None:
-    reader, writer = await asyncio.open_unix_connection(engine.socket)
-    writer.write(sent)
-    writer.write_eof()
-    assert await reader.read() == b""
-    writer.close()
-    assert await select(connections, "SELECT 1") == [[1]]
+    with capture_logs() as lines:
+        reader, writer = await asyncio.open_unix_connection(engine.socket)
+        writer.write(sent)
+        writer.write_eof()
+        assert await reader.read() == b""
+        writer.close()
+        assert await select(connections, "SELECT 1") == [[1]]
+    line = {"event": "engine_message_invalid", "log_level": "warning"}
+    assert lines == [{**line, "reason": reason} for reason in reasons]
 
 
 def frame(message: IpcRequest) -> bytes:
@@ -442,7 +479,7 @@ async def take_snapshot(
 
 async def is_gone(snapshot: Snapshot) -> bool:
     """Wait until the engine has removed a snapshot."""
-    for _ in range(500):
+    for _ in range(3_000):
         if not await asyncio.to_thread(snapshot.path.exists):
             return True
         await asyncio.sleep(0.01)
@@ -541,6 +578,29 @@ async def test_an_export_does_not_begin_while_a_log_cannot_be_read(
     store = EngineExportStore(connections)
     with pytest.raises(StoreUnavailable, match="the log worker-0 cannot be read"):
         await store.open("web_1").__aenter__()
+
+
+async def test_imports_wait_for_an_export_also_where_the_engine_restarts_meanwhile(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    imports = ImportLocks(engine.socket.parent)
+    async with EngineExportStore(connections).open("web_1"):
+        await engine.stop()
+        await engine.start()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await imports.importing("web_1").__aenter__()
+    async with asyncio.timeout(30), imports.importing("web_1"):
+        pass
+
+
+async def test_an_export_waits_for_no_import_for_ever(
+    engine: Engine, connections: EngineConnections
+) -> None:
+    store = EngineExportStore(connections, open_timeout_s=0.2)
+    async with ImportLocks(engine.socket.parent).importing("web_1"):
+        with pytest.raises(StoreUnavailable, match="an import into the website is storing rows"):
+            await store.open("web_1").__aenter__()
 
 
 async def test_two_exports_of_a_website_run_at_once_and_a_third_is_refused_until_one_ends(

@@ -1,5 +1,6 @@
 """On SIGTERM, accepted requests complete, events are kept, and the service ends within 10 s."""
 
+import json
 import os
 import signal
 import socket
@@ -72,6 +73,23 @@ def test_service_stops_and_keeps_acknowledged_events(
 
     assert code == 0
     ledger.compare(service.counts(website, "events", "anonymous_id"))
+
+
+def test_engine_is_killed_soon_after_the_workers_that_had_to_be_killed(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service(settings=HURRIED).start()
+    stop_everything(service)
+
+    code = end(service)
+
+    lines = [json.loads(line) for line in service.log_text().splitlines() if line[0] == "{"]
+    killed = [line for line in lines if line["event_name"] == "process_killed"]
+    assert code == 0
+    assert [(line["child"], line["after_s"]) for line in killed] == [
+        ("worker-0", 3.0),
+        ("engine", 4.5),
+    ]
 
 
 def is_replaced(service: Service, dead: int) -> bool:
@@ -209,7 +227,7 @@ def test_new_connections_are_refused_during_shutdown(
     send_partial_body(slow, website, part=b'{"name":', size=17)
 
     os.kill(service.pid, signal.SIGTERM)
-    wait_until(lambda: not accepts_connections(service), "connections are refused", timeout_s=3)
+    wait_until(lambda: not accepts_connections(service), "connections are refused")
     slow.sendall(b'"signup"}')
     result = read_all(slow)
     wait_until(

@@ -11,7 +11,15 @@ import pytest
 from headrace.base.clock import MILLISECONDS_PER_DAY, SystemClock
 from headrace.model.data_retention import RetentionChange
 from headrace.model.tenancy import WebsiteChange, WebsiteId
-from testing.service import HEADRACE, Service, bearer, run_to_end
+from testing import files
+from testing.service import (
+    HEADRACE,
+    Service,
+    bearer,
+    clean_environment,
+    run_to_end,
+    wait_until,
+)
 from tests.e2e.conftest import ServiceMaker
 
 pytestmark = pytest.mark.slow
@@ -35,12 +43,8 @@ def subject_rows(service: Service, website: str, *arguments: str) -> list[dict[s
 
 def files_with(service: Service, text: str, *, below: str = "") -> list[str]:
     """Return the files of the data directory that contain a text."""
-    root = service.data / below
-    return sorted(
-        str(file.relative_to(service.data))
-        for file in root.rglob("*")
-        if file.is_file() and text.encode() in file.read_bytes()
-    )
+    found = files.files_with(service.data / below, text.encode())
+    return [str(file.relative_to(service.data)) for file in found]
 
 
 def send(service: Service, website: str, path: str, items: object, **headers: str) -> None:
@@ -134,6 +138,34 @@ def test_a_visitor_is_erased_beside_a_service_and_without_one(running: Service) 
     running.restart()
     left = {"events": {"eve": 2}, "errors": others, "performance": others}
     assert visitors(running, website, TABLES) == left
+
+
+def test_an_erasure_whose_service_stops_ends_with_a_message_and_goes_on_later(
+    running: Service,
+) -> None:
+    website = running.website()
+    send(running, website, "/track", [event("ann")])
+    command = [HEADRACE, "erase", "--website", website, "--anonymous-id", "ann"]
+    waiting = subprocess.Popen(
+        [*command, "--data", str(running.data)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=clean_environment(),
+    )
+
+    def clean() -> list[str]:
+        receipts = running.command("erasures", "list")
+        return [receipt["id"] for receipt in receipts if receipt["answersClean"]]
+
+    wait_until(lambda: len(clean()) == 1, "the command waits for files")
+    running.stop()
+    printed, message = waiting.communicate(timeout=60)
+    expected = (
+        f"headrace: the service has stopped; the erasure {clean()[0]} goes on when it starts again,"
+        " and `headrace erasures list` shows its state\n"
+    )
+    assert (waiting.returncode, printed, message) == (1, "", expected)
 
 
 def test_subject_access_shows_all_rows_with_all_columns(
@@ -263,15 +295,23 @@ def test_events_of_an_erased_visitor_that_come_later_are_stored(
         (("--anonymous-id", "a", "--with-visitors"), "--with-visitors needs --profile-id"),
         (("--property", "email"), "'email' is not KEY=VALUE"),
         (("--property", "k" * 257 + "=1"), "the key of property must have 1 to 256 characters"),
-        (("--all",), "delete it with its rows by `headrace website delete"),
     ],
 )
-def test_what_cannot_be_erased_is_refused_with_the_reason(
-    service: Service, website: str, arguments: tuple[str, ...], reason: str
+@pytest.mark.parametrize("command", ["erase", "subject-access"])
+def test_wrong_selectors_are_a_usage_error_with_the_reason(
+    command: str, arguments: tuple[str, ...], reason: str
 ) -> None:
-    done = run(service, website, *arguments)
-    assert done.returncode == 1
-    assert reason in done.stderr
+    done = run_to_end([HEADRACE, command, "--website", "web_any", *arguments])
+    last = done.stderr.splitlines()[-1]
+    assert (done.returncode, last.startswith("Error: "), reason in last) == (2, True, True)
+
+
+def test_website_that_is_not_deleted_is_not_erased_as_a_whole(
+    service: Service, website: str
+) -> None:
+    done = run(service, website, "--all")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "delete it with its rows by `headrace website delete" in done.stderr
 
 
 def test_an_unknown_website_is_refused(service: Service) -> None:

@@ -65,6 +65,30 @@ def test_a_restore_applies_the_erasures_that_were_made_after_the_backup(
         restored.kill()
 
 
+def test_erasures_that_are_given_are_applied_beside_those_of_the_directory(
+    dedicated_service: ServiceMaker, tmp_path: Path
+) -> None:
+    service = dedicated_service().start()
+    website = service.website()
+    send(service, website, "/track", [event("ann-secret"), event("bob-secret"), event("eve")])
+    backup, older = tmp_path / "backup.tar.zst", tmp_path / "erasures.json"
+    assert run("backup", str(backup), "--data", str(service.data)).returncode == 0
+    erase(service, website, "--anonymous-id", "ann-secret", "--no-wait")
+    assert service.command("erasures", "export", str(older))["erasures"] == 1
+    erase(service, website, "--anonymous-id", "bob-secret", "--no-wait")
+    assert service.stop() == 0
+    lost = tmp_path / "lost"
+    lost.mkdir()
+    shutil.copytree(service.data / "erasures", lost / "erasures")
+
+    done = run("restore", str(backup), "--data", str(lost), "--erasures", str(older), "--json")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["erasures"] == 2
+    restored = Service(lost)
+    assert [files_with(restored, each) for each in ("ann-secret", "bob-secret")] == [[], []]
+
+
 KILLED_AT_STORE = """
 import os, signal, sys
 from headrace.cli.main import main

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from headrace.base.clock import utc_datetime
+from testing.days import wait_for_new_day
 from testing.service import Service, bearer, wait_until
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.query.test_data_retention import midnight_ms, retain, send
@@ -52,6 +53,7 @@ def expected(website: str, *, expired: int) -> list[dict[str, Any]]:
 @pytest.fixture
 def expiring(dedicated_service: ServiceMaker) -> tuple[Service, str]:
     """A service with a website, two of whose four rows a table have expired."""
+    wait_for_new_day(300)
     service = dedicated_service().start()
     website = service.website()
     send(service, website, [midnight_ms(days) for days in (0, 3, 10, 40)])

@@ -106,6 +106,17 @@ def test_restored_tree_is_the_snapshot_up_to_the_durable_end_of_its_log(
     assert target.stat().st_mode & 0o777 == 0o600
 
 
+def test_each_name_of_a_file_with_several_is_restored(data: Path, tmp_path: Path) -> None:
+    os.link(data / "store" / "data" / "rows.bin", data / "store" / "set-aside.bin")
+    target, into = tmp_path / "backup.tar.zst", tmp_path / "restored"
+    into.mkdir()
+
+    write_archive(snapshot_of(data), target, made=MADE, progress=ignore_progress)
+    read_archive(target, into, progress=ignore_progress)
+
+    assert contents(into) == contents(data)
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(share=st.floats(0, 1, exclude_max=True))
 def test_backup_that_is_cut_off_anywhere_is_refused(

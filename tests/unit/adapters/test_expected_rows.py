@@ -97,6 +97,16 @@ def test_every_item_of_a_loaded_record_is_expected_in_its_table(tmp_path: Path) 
         ),
         pytest.param(
             EventRecord(
+                NOON,
+                UNKNOWN_VISITOR,
+                [Event("shop", NOON, "a", event_id="1")],
+                is_requeued=True,
+            ),
+            (0,),
+            id="from the quarantine it is no repeat",
+        ),
+        pytest.param(
+            EventRecord(
                 NOON, UNKNOWN_VISITOR, events("a"), imported=ImportedRows(b"i" * 16, [NOON])
             ),
             (),

@@ -1,7 +1,10 @@
 """A snapshot that cannot be taken takes no space in the data directory."""
 
+import os
 import shutil
-from collections.abc import Callable, Iterator
+import sqlite3
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,12 +30,18 @@ def paths(tmp_path: Path) -> DataDirPaths:
     return DataDirPaths(tmp_path)
 
 
-@pytest.fixture
-def snapshots(paths: DataDirPaths) -> Iterator[Snapshots]:
+@contextmanager
+def opened(paths: DataDirPaths) -> Generator[Snapshots]:
     ledger, log_reader = SqliteLedger.open(paths.ledger), reader_of(paths.log)
     yield Snapshots(paths, chdb=None, ledger=ledger, log_reader=log_reader)
     log_reader.close()
     ledger.close()
+
+
+@pytest.fixture
+def snapshots(paths: DataDirPaths) -> Iterator[Snapshots]:
+    with opened(paths) as made:
+        yield made
 
 
 def damage_idempotency(paths: DataDirPaths, _patch: pytest.MonkeyPatch) -> None:
@@ -75,3 +84,29 @@ def test_database_that_cannot_be_copied_is_named(paths: DataDirPaths, snapshots:
     assert str(refused.value) == (
         f"cannot take a snapshot: cannot copy {paths.directory}: file is not a database"
     )
+
+
+def damage_page(database: Path) -> None:
+    """Fill a database until it has many pages, and overwrite one of them."""
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("CREATE TABLE filler (number INTEGER PRIMARY KEY, content BLOB)")
+        connection.executemany("INSERT INTO filler (content) VALUES (?)", [(bytes(1000),)] * 200)
+        connection.commit()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+    with database.open("r+b") as file:
+        file.seek(-10 * page_bytes, os.SEEK_END)
+        file.write(b"\xff" * page_bytes)
+
+
+@pytest.mark.parametrize("name", ["ledger", "idempotency"])
+def test_damaged_page_of_a_database_is_not_copied_unnoticed(paths: DataDirPaths, name: str) -> None:
+    SqliteLedger.open(paths.ledger).close()
+    database: Path = getattr(paths, name)
+    damage_page(database)
+    with opened(paths) as snapshots:
+        snapshot = snapshots.begin()
+        unreadable = snapshots.freeze(snapshot, partial=False)
+        with pytest.raises(OperatorError) as refused:
+            snapshots.finish(snapshot, unreadable=unreadable)
+    assert str(refused.value).startswith(f"cannot take a snapshot: {database} is damaged: ")

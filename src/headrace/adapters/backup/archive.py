@@ -225,6 +225,8 @@ def _add_member(archive: tarfile.TarFile, member: _Member) -> None:
         header = archive.gettarinfo(member.path, member.name)
     header.uid = header.gid = 0
     header.uname = header.gname = ""
+    if header.islnk():  # a broken part that was set aside can share files with the one in its place
+        header.type, header.linkname = tarfile.REGTYPE, ""
     if not header.isreg():
         archive.addfile(header)
         return

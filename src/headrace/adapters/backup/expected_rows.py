@@ -21,9 +21,9 @@ def expected_rows(
     """Return, by table, the ids of the rows of a log's records before `loaded`.
 
     Items with an event id or an Idempotency-Key are left out: as duplicates they may not have been
-    stored, and the ledger forgets that. So are erased and expired items, and imported ones: their
-    ids are not those of the log; and items before the cutoff of their website, which may have been
-    pruned. Raises `OSError`.
+    stored, and the ledger forgets that; items from the quarantine never are duplicates. So are
+    erased and expired items, and imported ones: their ids are not those of the log; and items
+    before the cutoff of their website, which may have been pruned. Raises `OSError`.
     """
     ids: defaultdict[str, set[bytes]] = defaultdict(set)
     number = log_number(identity, path.name)
@@ -51,7 +51,7 @@ def _expected_ids(
     indexes = [
         index
         for index, item in enumerate(items)
-        if not item.event_id
+        if (content.is_requeued or not item.event_id)
         and index not in not_stored
         and item.time_ms >= (_cutoff_ms(cutoffs, item.website_id, table) or 0)
     ]

@@ -24,7 +24,11 @@ from headrace.adapters.event_log.segment_directory import LogDirectory
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.event_log.unreadable_logs import describe_unreadable
 from headrace.adapters.quarantine.requeue_lock import requeue_locked
-from headrace.adapters.sqlite.copies import copy_directory_database, copy_sqlite
+from headrace.adapters.sqlite.copies import (
+    copy_directory_database,
+    copy_sqlite,
+    integrity_errors,
+)
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.freeze import freeze_store, remove_frozen
@@ -130,9 +134,15 @@ class Snapshots:
         return unreadable
 
     def finish(self, snapshot: Path, *, unreadable: tuple[str, ...]) -> Snapshot:
-        """Add websites, keys and the format marker, which completes the snapshot."""
+        """Add websites, keys and the format marker, which completes the snapshot.
+
+        Also checks the copies of the other databases, which SQLite copies page by page, damaged
+        ones too.
+        """
         copy = DataDirPaths(snapshot)
         with _translate_snapshot_errors():
+            _check_copy(self._paths.ledger, copy.ledger)
+            _check_copy(self._paths.idempotency, copy.idempotency)
             with _naming(self._paths.directory):
                 copy_directory_database(self._paths.directory, copy.directory)
             shutil.copyfile(self._paths.format_marker, copy.format_marker)
@@ -208,6 +218,13 @@ class LiveSnapshots:
         await asyncio.to_thread(self._snapshots.remove, snapshot)
 
 
+def _check_copy(database: Path, copy: Path) -> None:
+    """Raise `OperatorError` where a copied database is damaged, and so the database, too."""
+    errors = integrity_errors(copy, quick=True) if copy.exists() else ()
+    if errors:
+        raise OperatorError(f"cannot take a snapshot: {database} {errors[0]}")
+
+
 def _copy_log(log: Path, into: Path, end: LogOffset, *, partial: bool) -> None:
     """Link the segments up to `end`. The last one may grow: the copy's marker has the end.
 
@@ -258,9 +275,8 @@ def _translate_snapshot_errors() -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise OperatorError(
-            f"cannot take a snapshot: {error.filename}: {system_reason(error)}"
-        ) from error
+        named = f"{error.filename}: " if error.filename else ""
+        raise OperatorError(f"cannot take a snapshot: {named}{system_reason(error)}") from error
     except (ClickHouseError, StoreUnavailable) as error:
         raise OperatorError(f"cannot take a snapshot: {error}") from error
 

@@ -35,6 +35,15 @@ def write_atomically(path: Path, content: bytes) -> None:
         sync_directory(path.parent)
 
 
+def remove_unfinished(directory: Path, name: str = "*") -> None:
+    """Remove what killed processes left of files that they were writing. Raises `OSError`.
+
+    `name` is that of one file.
+    """
+    for unfinished in directory.glob(f"{name}.*{UNFINISHED_SUFFIX}"):
+        unfinished.unlink(missing_ok=True)
+
+
 def remove_durably(directory: Path, files: Iterable[Path]) -> None:
     """Remove files of a directory and return when their names are gone from the disk.
 

@@ -2,13 +2,14 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from headrace.adapters.data_dir.files import create_file_durably, create_private_directory
@@ -43,6 +44,10 @@ _POSTGRESQL_CONNECT_ARGS: Mapping[str, object] = {
 _POSTGRESQL_POOL_SIZE = 2
 """Per process, with as many in overflow: one thread polls, another fetches the day's salt."""
 
+_VACUUM_ATTEMPTS = 10
+_VACUUM_PAUSE_S = 0.05
+"""Longer than the reads of other processes take. Callers try again later."""
+
 _READ_TIMEOUT = "SET LOCAL statement_timeout = '5s'"
 _WRITE_TIMEOUT = "SET LOCAL lock_timeout = '30s'"
 
@@ -57,7 +62,8 @@ class DirectoryDatabase(Struct, frozen=True):
     snapshot. One of `write_engine` reads the latest committed data and, once it has written, blocks
     other writers. `schema_lock` is the statement that a schema migration must run first; None where
     the beginning of a write locks the database. `scrub` removes what was deleted from a table, by
-    its name, from the database's files; it raises what SQLAlchemy raises, or `OSError`.
+    its name, from the database's files; it raises what SQLAlchemy raises, `OSError`, or
+    `OperatorError` while the table is in use.
     `change_marker` is that of `Directory`.
     """
 
@@ -208,9 +214,20 @@ def _label(url: URL) -> str:
 
 
 def _vacuum(engine: Engine, table: str) -> None:
-    """Write a table again without its dead rows. The server's WAL has them until it is reused."""
+    """Write a table again without its dead rows. The server's WAL has them until it is reused.
+
+    Raises `OperatorError` while the table is read for long, as by a dump of the database: who waits
+    for its lock keeps all who come later waiting.
+    """
+    file = text("SELECT pg_relation_filenode(CAST(:table AS regclass))").bindparams(table=table)
     with engine.connect() as connection:
-        connection.exec_driver_sql(f"VACUUM (FULL) {table}")
+        before = connection.scalar(file)
+        for _ in range(_VACUUM_ATTEMPTS):
+            connection.exec_driver_sql(f"VACUUM (FULL, SKIP_LOCKED) {table}")
+            if connection.scalar(file) != before:
+                return
+            time.sleep(_VACUUM_PAUSE_S)
+    raise OperatorError(f"the table {table} is in use: its deleted rows are still on the disk")
 
 
 def _begin_postgresql(connection: Connection) -> None:

@@ -67,7 +67,7 @@ from headrace.adapters.directory.tables import (
 from headrace.adapters.directory.tokens import PREFIX_LENGTH, Randomness, new_id, new_secret
 from headrace.adapters.directory.transactions import Author, read_revision, reading, writing
 from headrace.base.clock import Clock
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 from headrace.base.logs import get_logger
 from headrace.model.data_retention import RetentionChange
 from headrace.model.tenancy import (
@@ -352,7 +352,7 @@ class SqlDirectory:
             self._has_scrubbed = True
         except (OperatorError, OSError) as error:
             self._has_scrubbed = False
-            get_logger().warning("old_salts_not_scrubbed", reason=str(error))
+            get_logger().warning("old_salts_not_scrubbed", reason=system_reason(error))
 
 
 def _by_secret(keys: Sequence[ApiKey], kind: KeyKind) -> Mapping[SecretHash, ApiKey]:

@@ -128,6 +128,10 @@ class PollingTenancySource:
                 self._tenancy = await loop.run_in_executor(self._thread, self._read_if_changed)
             except OperatorError as error:
                 self._record_readability(readable=False, reason=str(error))
+            except Exception as error:  # noqa: BLE001 - whatever it is, the snapshot is an old one
+                self._record_readability(
+                    readable=False, reason=type(error).__name__, exc_info=error
+                )
             else:
                 self._change_marker = change_marker
                 self._read_at_s = self._clock.monotonic_s()
@@ -145,10 +149,10 @@ class PollingTenancySource:
             self._log.error("directory_stale", good_for_s=self._max_staleness_s)
         self._is_stale = is_stale
 
-    def _record_readability(self, *, readable: bool, reason: str = "") -> None:
+    def _record_readability(self, *, readable: bool, **cause: object) -> None:
         """Log the first failed and the first successful read, not every one."""
         if readable and not self._is_readable:
             self._log.info("directory_readable_again")
         elif not readable and self._is_readable:
-            self._log.error("directory_unreadable", reason=reason)
+            self._log.error("directory_unreadable", **cause)
         self._is_readable = readable

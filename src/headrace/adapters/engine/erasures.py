@@ -8,7 +8,6 @@ from typing import Final, Generic, TypeVar
 
 from headrace.adapters.engine.background_steps import BackgroundSteps
 from headrace.adapters.engine.erasure_steps import ErasureSteps, LeftoversT, Machines
-from headrace.adapters.engine.exports import ExcludeImports
 from headrace.adapters.engine.load_loop import LoadAll, LoadLoop
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.base.logs import Logger
@@ -31,6 +30,9 @@ _INITIAL_BACKOFF_S: Final = 0.5
 _MAX_BACKOFF_S: Final = 30.0
 _DELETIONS_AT_ONCE: Final = 100
 """Of those begun again at a start. The store refuses more where a thousand wait."""
+
+ExcludeImports = Callable[[str], contextlib.AbstractAsyncContextManager[object]]
+"""Lets no import store rows in a website within the context."""
 
 _ResultT = TypeVar("_ResultT")
 
@@ -74,6 +76,7 @@ class EngineErasures(Generic[LeftoversT]):
     where that is None.
     `blocking_requeue` is a context in which no entry of the quarantine moves to a log.
     `forget_results` drops the cached results of a website; it runs on the loader's thread.
+    `forget_items` drops what live streams of a website can still read.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class EngineErasures(Generic[LeftoversT]):
         exclude_imports: ExcludeImports,
         blocking_requeue: Callable[[], contextlib.AbstractContextManager[None]],
         forget_results: Callable[[str], None],
+        forget_items: Callable[[str], None],
         log: Logger,
         files_poll_s: float = _FILES_POLL_S,
         follow_s: float | None = FOLLOW_S,
@@ -97,6 +101,7 @@ class EngineErasures(Generic[LeftoversT]):
         self._exclude_imports = exclude_imports
         self._blocking_requeue = blocking_requeue
         self._forget_results = forget_results
+        self._forget_items = forget_items
         self._log = log
         self._files_poll_s = files_poll_s
         self._failing_answer_s = failing_answer_s
@@ -231,6 +236,7 @@ class EngineErasures(Generic[LeftoversT]):
 
     async def _until_clean(self, erasure: Erasure, *, answer: _Answer) -> Erasure:
         await self._until_deleted(erasure)
+        self._forget_items(erasure.website_id)  # first: workers, which keep some too, follow it
         # A result that was computed meanwhile may have some of the rows.
         await self._load_loop.run_exclusive(lambda: self._forget_results(erasure.website_id))
         await self._background.run(partial(self._machines.note_clean, erasure))

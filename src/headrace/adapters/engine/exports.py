@@ -27,27 +27,17 @@ Raises `StoreUnavailable`, also where a log cannot be read.
 """
 
 
-ExcludeImports = Callable[[str], contextlib.AbstractAsyncContextManager[object]]
-"""Lets no import store rows in a website within the context."""
-
-
 class EngineExports:
-    """Runs exports on one event loop. Their selects take turns with those of queries.
-
-    While an export runs, imports into its website wait: imported rows keep their old ids, so no
-    watermark tells those that came later.
-    """
+    """Runs exports on one event loop. Their selects take turns with those of queries."""
 
     def __init__(
         self,
         take_watermark: TakeWatermark,
         *,
-        exclude_imports: ExcludeImports,
         runner: SelectRunner,
         slots: FairSemaphore,
     ) -> None:
         self._take_watermark = take_watermark
-        self._exclude_imports = exclude_imports
         self._runner = runner
         self._slots = slots
         self._running: Counter[str] = Counter()
@@ -61,8 +51,7 @@ class EngineExports:
             )
         self._running[website_id] += 1
         try:
-            async with self._exclude_imports(website_id):
-                yield await self._take_watermark()
+            yield await self._take_watermark()
         finally:
             self._running[website_id] -= 1
             if not self._running[website_id]:

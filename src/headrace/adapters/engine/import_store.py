@@ -51,7 +51,6 @@ class LookupImportStore:
         self._website_id = website_id
         self._on_wait = on_wait
         self._retry_pauses_s = retry_pauses_s
-        self._limits = QueryLimits(_LOOKUP_TIMEOUT_S, _LOOKUP_MEMORY_BYTES, MAX_LISTED_ROWS + 1)
 
     async def wait_stored(self) -> None:
         """Wait for the load of what is durable; see `ImportStore.wait_stored`."""
@@ -63,17 +62,20 @@ class LookupImportStore:
             return frozenset()
         times_ms = [item.time_ms for item in items]
         between = (self._table, self._website_id, min(times_ms), max(times_ms))
-        ((count,),) = await self._rows(count_between(*between))
+        # Twice: a chunk of short lines has more, and rows may arrive between both selects.
+        max_rows = 2 * max(MAX_LISTED_ROWS, len(items))
+        limits = QueryLimits(_LOOKUP_TIMEOUT_S, _LOOKUP_MEMORY_BYTES, max_rows)
+        ((count,),) = await self._rows(count_between(*between), limits)
         if not int(count):
             return frozenset()
         if int(count) <= MAX_LISTED_ROWS:
             query = ids_between(*between)
         else:
             query = wanted_ids_between(*between, [item.row_id.hex() for item in items])
-        return frozenset(bytes.fromhex(found) for (found,) in await self._rows(query))
+        return frozenset(bytes.fromhex(found) for (found,) in await self._rows(query, limits))
 
-    async def _rows(self, query: CompiledQuery) -> Sequence[Sequence[str]]:
-        return await self._retrying(lambda: self._store.rows(query, self._limits))
+    async def _rows(self, query: CompiledQuery, limits: QueryLimits) -> Sequence[Sequence[str]]:
+        return await self._retrying(lambda: self._store.rows(query, limits))
 
     async def _retrying(self, call: Callable[[], Awaitable[_ResultT]]) -> _ResultT:
         for pause_s in self._retry_pauses_s:

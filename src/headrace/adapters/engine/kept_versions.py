@@ -13,6 +13,7 @@ from headrace.adapters.store.chdb.connection import ChdbInstance
 from headrace.adapters.store.chdb.table_identity import read_identities, table_directories
 from headrace.adapters.store.dialect.ddl import DATABASE
 from headrace.adapters.store.dialect.errors import ClickHouseError
+from headrace.base.errors import system_reason
 from headrace.base.logs import Logger
 from headrace.model.storage import STORAGE_TABLES
 from headrace.ports.rows.versions import RowRange
@@ -78,7 +79,7 @@ class KeptVersions:
         try:
             write_atomically(self._file, msgspec.msgpack.encode(_Kept(self._state(), versions)))
         except (OSError, ClickHouseError) as error:
-            self._log.warning("row_versions_not_kept", reason=str(error))
+            self._log.warning("row_versions_not_kept", reason=system_reason(error))
 
     def _read(self) -> _Kept | None:
         try:
@@ -86,7 +87,7 @@ class KeptVersions:
         except FileNotFoundError:
             return None
         except (OSError, msgspec.MsgspecError) as error:
-            self._log.warning("row_versions_unreadable", reason=str(error))
+            self._log.warning("row_versions_unreadable", reason=system_reason(error))
             return None
 
     def _state(self) -> _StoreState:

@@ -41,6 +41,10 @@ class LiveRowReader(Protocol):
         """Return the new rows before these offsets, and whether they are all."""
         ...
 
+    def pass_over(self, ends: Mapping[str, LogOffset]) -> None:
+        """Read nothing that is new before these offsets."""
+        ...
+
     def forget_loaded(self) -> None:
         """Everything that was read is loaded."""
         ...
@@ -64,7 +68,10 @@ class TailedLoader:
         self._reader.watch(websites)
 
     def read(self, ends: Mapping[str, LogOffset]) -> None:
-        """Deliver the new rows before these offsets. Never raises: loading must go on."""
+        """Deliver the new rows before these offsets. Never raises: loading must go on.
+
+        Where one of them can never be read, all are passed over: the loader sets it aside.
+        """
         try:
             rows, is_complete = self._reader.read(ends)
         except (OSError, StoreUnavailable) as error:
@@ -72,7 +79,8 @@ class TailedLoader:
             return
         except Exception as error:  # noqa: BLE001 - no error may keep rows from being loaded
             self._log.error("live_rows_not_read", exc_info=error)
-            return
+            self._reader.pass_over(ends)
+            rows, is_complete = (), False
         if self._deliver is not None and (rows or not is_complete):
             self._deliver(rows, is_complete)
 
@@ -184,6 +192,12 @@ class LiveTail:
         if kept is not None:
             kept.append(item)
 
+    def forget(self, website: str) -> None:
+        """Forget the items of a website, some of which were erased; its streams are told."""
+        kept = self._kept.get(website)
+        if kept is not None:
+            kept.restart(self._new_epoch())
+
     @contextlib.contextmanager
     def count_stream(self, caller: str) -> Generator[bool]:
         """Count a stream of a caller within the context; yields whether it may have one more."""
@@ -221,14 +235,18 @@ class LiveTail:
     async def _poll(self) -> None:
         while self._kept:
             await asyncio.sleep(self._poll_s)
-            await self._run_exclusive(self._read)
-            late_s = self._clock.monotonic_s() - self._linger_s
-            left = [website for website, kept in self._kept.items() if kept.followed_s < late_s]
-            for website in left:
-                del self._kept[website]
-            if left:
-                await self._watch()
+            with contextlib.suppress(OSError, StoreUnavailable):  # loads meet and log it, too
+                await self._run_exclusive(self._read)
+                await self._leave_unfollowed()
         self._poller = None
+
+    async def _leave_unfollowed(self) -> None:
+        late_s = self._clock.monotonic_s() - self._linger_s
+        left = [website for website, kept in self._kept.items() if kept.followed_s < late_s]
+        for website in left:
+            del self._kept[website]
+        if left:
+            await self._watch()
 
     def _read(self) -> None:
         self._loader.read(dict(self._durable_offsets()))

@@ -284,9 +284,14 @@ def _wake(waiters: list[_Waiter], result: Sequence[str] | Exception) -> None:
 
 
 async def run_until_stopped(
-    stop: asyncio.Event, *, load_loop: LoadLoop, server: EngineServer, log: Logger
+    stop: asyncio.Event,
+    *,
+    load_loop: LoadLoop,
+    server: EngineServer,
+    timeout_s: float,
+    log: Logger,
 ) -> None:
-    """Load until `stop` is set, then close the server and store what is durable."""
+    """Load until `stop` is set, then close the server and store what is durable, in this time."""
     running = asyncio.create_task(load_loop.run())
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -295,5 +300,5 @@ async def run_until_stopped(
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await running  # raises if the loop ended by itself, which would be a bug
-    if not await load_loop.finish(timeout_s=LAST_LOAD_TIMEOUT_S):
+    if not await load_loop.finish(timeout_s=timeout_s):
         log.warning("left_in_the_log")

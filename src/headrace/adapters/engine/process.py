@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from headrace.adapters.backup.snapshots import Snapshots
-from headrace.adapters.engine.exports import EngineExports, ExcludeImports, TakeWatermark
+from headrace.adapters.engine.exports import EngineExports, TakeWatermark
 from headrace.adapters.engine.ipc.server import EngineServer
 from headrace.adapters.engine.ipc.services import (
     ErasureRunner,
@@ -15,7 +15,7 @@ from headrace.adapters.engine.ipc.services import (
     SelectRunner,
     SnapshotTaker,
 )
-from headrace.adapters.engine.load_loop import LoadLoop, run_until_stopped
+from headrace.adapters.engine.load_loop import LAST_LOAD_TIMEOUT_S, LoadLoop, run_until_stopped
 from headrace.adapters.query_scheduler.coalescing_executor import (
     CoalescingExecutor,
     NoVersions,
@@ -146,7 +146,6 @@ class EngineProcess:
         snapshots: Snapshots,
         snapshot_taker: SnapshotTaker,
         take_watermark: TakeWatermark,
-        exclude_imports: ExcludeImports,
         erasures: Erasures,
         pruning: Pruning,
         live: Live,
@@ -182,12 +181,7 @@ class EngineProcess:
             complete_barrier=load_loop.complete_barrier,
             status=self._status,
             snapshots=snapshot_taker,
-            exports=EngineExports(
-                take_watermark,
-                exclude_imports=exclude_imports,
-                runner=self._query_service,
-                slots=slots,
-            ),
+            exports=EngineExports(take_watermark, runner=self._query_service, slots=slots),
             erasures=erasures,
             pruner=pruning,
             versions=self._query_service.ranges,
@@ -195,8 +189,12 @@ class EngineProcess:
             log=log,
         )
 
-    async def run(self, stop: asyncio.Event) -> None:
+    async def run(
+        self, stop: asyncio.Event, *, last_load_timeout_s: float = LAST_LOAD_TIMEOUT_S
+    ) -> None:
         """Load and serve until `stop` is set, then store what is durable and end everything.
+
+        What takes longer to store than `last_load_timeout_s` is left in the log.
 
         Raises `OperatorError` when the store or the socket cannot be opened or the store rejects
         its user, `StoreUnavailable` when the tables of an embedded store cannot be prepared.
@@ -215,7 +213,11 @@ class EngineProcess:
                 self._pruning.start()
             self._log.info("engine_ready")
             await run_until_stopped(
-                stop, load_loop=self._load_loop, server=self._server, log=self._log
+                stop,
+                load_loop=self._load_loop,
+                server=self._server,
+                timeout_s=last_load_timeout_s,
+                log=self._log,
             )
         finally:
             await self._close()

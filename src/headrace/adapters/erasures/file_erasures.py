@@ -12,8 +12,11 @@ from typing import Final
 
 import msgspec
 
-from headrace.adapters.data_dir.files import create_private_directory, write_atomically
-from headrace.adapters.data_dir.paths import UNFINISHED_SUFFIX
+from headrace.adapters.data_dir.files import (
+    create_private_directory,
+    remove_unfinished,
+    write_atomically,
+)
 from headrace.base.errors import StoreUnavailable, system_reason
 from headrace.ports.rows.erasure import Erasure
 
@@ -37,7 +40,7 @@ class FileErasures:
 
     def key(self) -> bytes:
         """Return the key of the subjects; the first call creates it. See `ErasureStore.key`."""
-        with _translate_errors():
+        with _translate_errors(self._path):
             file = self._path / KEY_FILE
             if not file.exists():
                 create_private_directory(self._path)
@@ -46,7 +49,7 @@ class FileErasures:
 
     def set_key(self, key: bytes) -> None:
         """Store the key of the subjects. Raises `StoreUnavailable`."""
-        with _translate_errors():
+        with _translate_errors(self._path):
             create_private_directory(self._path)
             write_atomically(self._path / KEY_FILE, key.hex().encode())
 
@@ -60,7 +63,7 @@ class FileErasures:
 
     def put(self, erasure: Erasure) -> None:
         """Write an erasure; see `ErasureStore.put`."""
-        with _translate_errors():
+        with _translate_errors(self._path):
             create_private_directory(self._path)
             write_atomically(self._file(erasure.id), msgspec.json.encode(erasure))
 
@@ -68,18 +71,18 @@ class FileErasures:
         """Return an erasure; see `ErasureStore.get`."""
         if erasure_id not in self._ids():
             return None
-        with _translate_errors():
+        with _translate_errors(self._path):
             return _decode(self._file(erasure_id))
 
     def all(self) -> list[Erasure]:
         """Return all erasures, oldest first; see `ErasureStore.all`."""
-        with _translate_errors():
+        with _translate_errors(self._path):
             found = [_decode(self._file(erasure_id)) for erasure_id in self._ids()]
         return sorted(found, key=lambda erasure: (erasure.requested_ms, erasure.id))
 
     def ids(self) -> frozenset[str]:
         """Return the ids of all erasures; see `ErasureStore.ids`."""
-        with _translate_errors():
+        with _translate_errors(self._path):
             return frozenset(self._ids())
 
     def issues(self) -> list[str]:
@@ -102,9 +105,8 @@ class FileErasures:
 
     def remove_unfinished(self) -> None:
         """Remove what a killed process left of a file that it was writing."""
-        with _translate_errors():
-            for file in self._path.glob(f"*{UNFINISHED_SUFFIX}"):
-                file.unlink()
+        with _translate_errors(self._path):
+            remove_unfinished(self._path)
 
     def _ids(self) -> list[str]:
         """Return the names of the files. An id of a caller is compared with them, never a path."""
@@ -116,7 +118,7 @@ class FileErasures:
 
 def names_in(directory: Path) -> frozenset[str]:
     """Return the names in a directory, none where it is missing. Raises `StoreUnavailable`."""
-    with _translate_errors():
+    with _translate_errors(directory):
         return frozenset(path.name for path in directory.iterdir()) if directory.exists() else _NONE
 
 
@@ -143,9 +145,10 @@ def _decode_key(file: Path) -> bytes:
 
 
 @contextlib.contextmanager
-def _translate_errors() -> Generator[None]:
+def _translate_errors(directory: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
         reason = system_reason(error)
-        raise StoreUnavailable(f"cannot use the erasures {error.filename}: {reason}") from error
+        named = error.filename or directory  # a full disk fails at a write, which names no file
+        raise StoreUnavailable(f"cannot use the erasures {named}: {reason}") from error

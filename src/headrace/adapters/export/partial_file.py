@@ -1,12 +1,15 @@
 """The file of an export, and what an interrupted one leaves behind to go on from.
 
-`OUTPUT.partial` is a directory with three files: `export` (the request and the plan, written once),
-`data` (the beginning of the file) and `chunks` (a line for each chunk that is complete in `data`).
-The whole file is renamed to OUTPUT at the end.
+`OUTPUT.partial` is a directory with four files: `export` (the request and the plan, written once),
+`data` (the beginning of the file), `chunks` (a line for each chunk that is complete in `data`) and
+`lock`, which keeps a second export to OUTPUT away. The whole file is renamed to OUTPUT at the end.
 """
 
+import errno
+import fcntl
 import os
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, Self
 
@@ -18,8 +21,10 @@ from headrace.base.errors import OperatorError, system_reason
 from headrace.model.export import ExportPlan, ExportRequest
 
 PARTIAL_SUFFIX: Final = ".partial"
-_EXPORT, _DATA, _CHUNKS = "export", "data", "chunks"
+_EXPORT, _DATA, _CHUNKS, _LOCK = "export", "data", "chunks", "lock"
 
+_NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
+"""What the kernel says of a file system without locks, as some of the network are."""
 
 _LAYOUT: Final = 2
 """Of the chunks, which only those of the same one can be joined to: counted up when a column
@@ -47,7 +52,10 @@ class PartialFile:
     """
 
     def __init__(self, output: Path, request: ExportRequest) -> None:
-        """Look for an interrupted export. Raises `OperatorError` where OUTPUT or another exists."""
+        """Look for an interrupted export.
+
+        Raises `OperatorError` where OUTPUT exists, or what another export to it left or writes.
+        """
         if output.exists():  # also the paths without a name, such as "/"
             raise OperatorError(f"cannot export to {output}: it exists")
         self._output = output
@@ -55,17 +63,25 @@ class PartialFile:
         self.directory = output.with_name(output.name + PARTIAL_SUFFIX)
         self._data: BinaryIO
         self._lines: BinaryIO
+        self._files = ExitStack()
+        self._is_locked = False
         self._memos: list[bytes] = []
         if not output.parent.is_dir():
             raise OperatorError(
                 f"cannot export to {output}: the directory {output.parent} is missing"
             )
-        self.plan = self._read_plan()
+        self.plan: ExportPlan | None = None
         self.chunks = 0
         self.size = 0
+        self._lines_size = 0
         self.memos: tuple[bytes, ...] = ()
-        if self.plan is not None:
-            self._read_chunks()
+        if self.directory.is_dir():
+            try:
+                self._take_lock()
+                self._read()
+            except BaseException:
+                self.close()
+                raise
 
     def __enter__(self) -> Self:
         return self
@@ -74,10 +90,15 @@ class PartialFile:
         self.close()
 
     def begin(self, plan: ExportPlan) -> None:
-        """Write down what is exported, unless an earlier run has done so, and open the file."""
+        """Write down what is exported, unless an earlier run has done so, and open the file.
+
+        Raises `OperatorError` where another export to OUTPUT has begun since this one was made.
+        """
         if self.plan is None:
-            shutil.rmtree(self.directory, ignore_errors=True)
-            self._create_directory()
+            if not self._is_locked:
+                self._create_directory()
+                self._take_lock()
+            (self.directory / _EXPORT).unlink(missing_ok=True)  # its data is an OUTPUT already
             self._open("wb")
             write_atomically(
                 self.directory / _EXPORT, msgspec.json.encode(_Begun(self._request, plan, _LAYOUT))
@@ -87,7 +108,8 @@ class PartialFile:
         self._open("r+b")
         self._data.truncate(self.size)
         self._data.seek(self.size)
-        self._lines.seek(0, os.SEEK_END)
+        self._lines.truncate(self._lines_size)
+        self._lines.seek(self._lines_size)
 
     def write(self, data: bytes | memoryview, memo: bytes, chunks: int | None) -> None:
         """Append bytes. With `chunks`, so many are complete, and an export can go on from here."""
@@ -107,33 +129,51 @@ class PartialFile:
         """Rename the whole file to OUTPUT and remove the rest."""
         self._data.flush()
         os.fsync(self._data.fileno())
-        self.close()
         (self.directory / _DATA).rename(self._output)
         sync_directory(self._output.parent)
+        self.close()
         shutil.rmtree(self.directory)
 
     def close(self) -> None:
         """Close the files; what is complete stays. May be called twice."""
-        if self.plan is not None and hasattr(self, "_data"):
-            self._data.close()
-            self._lines.close()
+        self._files.close()
+
+    def _take_lock(self) -> None:
+        lock = self._files.enter_context((self.directory / _LOCK).open("ab"))
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise OperatorError(
+                f"cannot export to {self._output}: another export to it is running"
+            ) from error
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+        self._is_locked = True
 
     def _create_directory(self) -> None:
         try:
-            self.directory.mkdir(mode=0o700)
+            self.directory.mkdir(mode=0o700, exist_ok=True)
         except FileNotFoundError as error:  # what the kernel says of files in /proc
             raise OperatorError(
                 f"cannot create {self.directory}: {system_reason(error)}"
             ) from error
 
     def _open(self, mode: Literal["wb", "r+b"]) -> None:
-        self._data = (self.directory / _DATA).open(mode)
-        self._lines = (self.directory / _CHUNKS).open(mode)
+        self._data = self._files.enter_context((self.directory / _DATA).open(mode))
+        self._lines = self._files.enter_context((self.directory / _CHUNKS).open(mode))
+
+    def _read(self) -> None:
+        self.plan = self._read_plan()
+        if self.plan is not None:
+            self._read_chunks()
 
     def _read_plan(self) -> ExportPlan | None:
         try:
             content = (self.directory / _EXPORT).read_bytes()
         except FileNotFoundError:
+            return None
+        if not (self.directory / _DATA).exists():  # a kill came after it had got its name
             return None
         try:
             begun = msgspec.json.decode(content, type=_Begun)
@@ -146,11 +186,14 @@ class PartialFile:
     def _read_chunks(self) -> None:
         memos: list[bytes] = []
         for line in (self.directory / _CHUNKS).read_bytes().splitlines(keepends=True):
+            if not line.endswith(b"\n"):
+                break  # a kill or a full disk interrupted its writing
             try:
                 chunk = msgspec.json.decode(line, type=_ChunkLine)
             except msgspec.MsgspecError:
-                break  # a kill interrupted its writing
+                break  # a power cut left other bytes
             self.chunks, self.size = chunk.chunks, chunk.size
+            self._lines_size += len(line)
             memos += chunk.memos
         self.memos = tuple(memos)
 

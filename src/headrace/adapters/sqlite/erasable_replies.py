@@ -6,12 +6,16 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from headrace.adapters.data_dir.sqlite_files import close_durably
 from headrace.base.errors import StoreUnavailable
 from headrace.formats.kept_replies import event_ids_of, without_event_id
 
 _BUSY_TIMEOUT_S: Final = 10
-_REPLIES: Final = "SELECT digest, reply FROM claims WHERE reply IS NOT NULL"
+_REPLIES: Final = "SELECT reply FROM claims WHERE reply IS NOT NULL"
+_REPLIES_WITH: Final = "SELECT digest, reply FROM claims WHERE instr(reply, ?)"
+_REPLACE: Final = "UPDATE claims SET reply = ? WHERE digest = ? AND reply = ?"
 
 
 class SqliteErasableReplies:
@@ -25,8 +29,8 @@ class SqliteErasableReplies:
         if not self._path.exists():
             return frozenset()
         with self._connected() as connection:
-            replies = connection.execute(_REPLIES).fetchall()
-        return frozenset(found for _, reply in replies for found in event_ids_of(reply))
+            replies = connection.execute(_REPLIES)
+            return frozenset(found for (reply,) in replies for found in event_ids_of(reply))
 
     def forget_event_id(self, event_id: str) -> None:
         """Replace an event id by null; see `ErasableReplies.forget_event_id`.
@@ -36,11 +40,10 @@ class SqliteErasableReplies:
         if not self._path.exists():
             return
         with self._connected() as connection:
-            for digest, reply in connection.execute(_REPLIES).fetchall():
+            searched = (msgspec.json.encode(event_id),)
+            for digest, reply in connection.execute(_REPLIES_WITH, searched).fetchall():
                 if (changed := without_event_id(reply, event_id)) is not None:
-                    connection.execute(
-                        "UPDATE claims SET reply = ? WHERE digest = ?", (changed, digest)
-                    )
+                    connection.execute(_REPLACE, (changed, digest, reply))
             connection.execute("VACUUM")
             ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         if busy:

@@ -173,7 +173,8 @@ class SqliteIdempotencyStore:
         )
 
     def _delete_expired(self, now_ms: int) -> None:
-        if now_ms >= self._next_cleanup_ms:
+        wait_ms = self._next_cleanup_ms - now_ms
+        if not 0 < wait_ms <= _CLEANUP_INTERVAL_MS:  # also where the clock was set back
             self._next_cleanup_ms = now_ms + _CLEANUP_INTERVAL_MS
             self._execute(
                 "DELETE FROM claims WHERE claimed_ms <= ?", (now_ms - MILLISECONDS_PER_DAY,)

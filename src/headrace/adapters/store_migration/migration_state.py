@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from headrace.adapters.data_dir.files import write_atomically
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
-from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.base.errors import OperatorError, StoreUnavailable, system_reason
 from headrace.model.migration import MigrationTarget
 from headrace.ports.event_log import LogOffset
 
@@ -73,7 +73,7 @@ class MigrationState:
         except FileNotFoundError:
             return None
         except (OSError, msgspec.MsgspecError) as error:
-            raise OperatorError(f"cannot read {self._file}: {error}") from error
+            raise OperatorError(f"cannot read {self._file}: {system_reason(error)}") from error
 
     def start(self, to: MigrationTarget, clickhouse: str) -> StoreMigration:
         """Record durably that a migration begins. Removes the pending chunk of an earlier one."""

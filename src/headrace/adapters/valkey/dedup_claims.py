@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from headrace.adapters.data_dir.files import write_atomically
 from headrace.adapters.valkey.client import PREFIX, Script, ValkeyClient
 from headrace.base.clock import MILLISECONDS_PER_DAY
-from headrace.base.errors import SharedStateUnavailable, StoreUnavailable
+from headrace.base.errors import SharedStateUnavailable, StoreUnavailable, system_reason
 from headrace.base.logs import get_logger
 from headrace.ports.dedup_claims import Claim
 
@@ -220,7 +220,7 @@ class ValkeyDedupClaims:
         except FileNotFoundError:
             return undecided
         except (OSError, msgspec.MsgspecError) as error:
-            raise StoreUnavailable(f"cannot read {self._file}: {error}") from error
+            raise StoreUnavailable(f"cannot read {self._file}: {system_reason(error)}") from error
         is_same_batch = (decision.identity, decision.batch) == (self._identity, batch)
         return decision if is_same_batch else undecided
 
@@ -228,7 +228,7 @@ class ValkeyDedupClaims:
         try:
             write_atomically(self._file, msgspec.msgpack.encode(decision))
         except OSError as error:
-            raise StoreUnavailable(f"cannot write {self._file}: {error}") from error
+            raise StoreUnavailable(f"cannot write {self._file}: {system_reason(error)}") from error
 
 
 def _chunks(items: Iterable[_Item]) -> Iterator[list[_Item]]:

@@ -80,15 +80,11 @@ class ValkeyIdempotencyStore:
     async def acquire(self, digest: bytes) -> Acquired | Replay:
         """Claim a digest; waits while another request has the claim."""
         nonce = self._owner + secrets.token_bytes(_NONCE_BYTES)
-        try:
-            # Another machine may have it: poll.
-            while (current := await self._try_acquire(digest, nonce)) is not None:
-                if current.startswith(RESPONSE_TAG):
-                    return Replay(current.removeprefix(RESPONSE_TAG))
-                await asyncio.sleep(_POLL_INTERVAL_S)
-        except BaseException:  # the server may have set the claim
-            self._to_release.add((digest, nonce))
-            raise
+        # Another machine may have it: poll.
+        while (current := await self._try_acquire(digest, nonce)) is not None:
+            if current.startswith(RESPONSE_TAG):
+                return Replay(current.removeprefix(RESPONSE_TAG))
+            await asyncio.sleep(_POLL_INTERVAL_S)
         self._nonces[digest] = nonce
         return Acquired()
 
@@ -113,9 +109,13 @@ class ValkeyIdempotencyStore:
 
     async def _try_acquire(self, digest: bytes, nonce: bytes) -> bytes | None:
         await self._release_pending()
-        current: bytes | None = await self._run(
-            _ACQUIRE_SCRIPT, digest, nonce, _CLAIM_TTL_MS, MILLISECONDS_PER_DAY
-        )
+        try:
+            current: bytes | None = await self._run(
+                _ACQUIRE_SCRIPT, digest, nonce, _CLAIM_TTL_MS, MILLISECONDS_PER_DAY
+            )
+        except BaseException:  # the server may have set the claim
+            self._to_release.add((digest, nonce))
+            raise
         return current
 
     async def _release_pending(self) -> None:

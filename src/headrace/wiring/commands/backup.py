@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import shutil
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +13,11 @@ import msgspec
 
 from headrace.adapters.backup.archive import BackupManifest, Progress, read_archive, write_archive
 from headrace.adapters.backup.snapshots import Snapshot, Snapshots
-from headrace.adapters.data_dir.files import sync_directory, write_atomically
+from headrace.adapters.data_dir.files import (
+    remove_unfinished,
+    sync_directory,
+    write_atomically,
+)
 from headrace.adapters.data_dir.format import migrate_data_dir
 from headrace.adapters.data_dir.lock import (
     SERVE_COMMAND,
@@ -94,29 +98,32 @@ def restore(
     """Unpack a backup to the data directory, and erase in it what was erased after the backup.
 
     The directory must be empty, or have erasures alone, which are used then; `erasures` is another
-    place of them. `by` is who restores, for the audit log. Raises `OperatorError`. Empties the
-    directory again when that fails, but for its erasures. A restore that is killed, or whose
-    machine loses power, leaves a marker file, and no service starts on the directory. The marker
-    has the erasures of the directory, and the next restore uses them.
+    place of some, which are used beside them. `by` is who restores, for the audit log. Raises
+    `OperatorError`. Empties the directory again when that fails, but for its erasures. A restore
+    that is killed, or whose machine loses power, leaves a marker file, and no service starts on the
+    directory. The marker has the erasures of the directory, and the next restore uses them.
     """
     root = data_path(settings)
     with lock_data_dir(root, "headrace restore"):
         own, marker = DataDirPaths(root).erasures, DataDirPaths(root).unfinished_restore
+        for name in (LOCK, UNFINISHED_RESTORE):
+            remove_unfinished(root, name)  # of a restore that was killed before it began
         found = {path.name for path in root.iterdir()} - {LOCK, ERASURES, UNFINISHED_RESTORE}
         if found:
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""
             reason = f"the directory is not empty: it has {min(found)}{more}"
             raise OperatorError(f"cannot restore to {root}: {reason}")
         kept = _kept_erasures(own, marker)
-        known = kept if erasures is None else read_erasure_set(erasures)
+        given = None if erasures is None else read_erasure_set(erasures)
+        known = [one for one in (kept, given) if one is not None]
         _write_marker(marker, kept)
         try:
             shutil.rmtree(own, ignore_errors=True)
             manifest = read_archive(file, root, progress=progress)
             has_directory = not is_directory_lost(settings)
-            if known is not None and not has_directory:
+            if known and not has_directory:
                 check_directory_file(settings)
-            applied = None if known is None else _apply_erasures(settings, known)
+            applied = _apply_erasures(settings, known) if known else None
             if has_directory:
                 change = restore_change(manifest.made, applied or 0)
                 record_changes(settings, by, [change])
@@ -153,11 +160,12 @@ def _remove_marker(marker: Path) -> None:
     sync_directory(marker.parent)
 
 
-def _apply_erasures(settings: Settings, known: ErasureSet) -> int:
+def _apply_erasures(settings: Settings, known: Sequence[ErasureSet]) -> int:
     """Erase what a restored backup has and must not have; return the number of erasures."""
     paths = data_dir_paths(settings)
     erasures = FileErasures(paths.erasures)
-    merge_erasures(erasures, paths.erasures, known)
+    for one in known:
+        merge_erasures(erasures, paths.erasures, one)
     migrate_data_dir(paths.root, is_restoring=True)
     pending = sum(not erasure.is_done for erasure in erasures.all())
     if pending:

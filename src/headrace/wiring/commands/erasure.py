@@ -80,10 +80,9 @@ async def _erase(
             if request.dry_run:
                 return erasure
             erasures = erasures_of(settings)
-            if not waits:
-                return await _until(_is_clean, erasures, erasure, show)
-            erasure = await _until(_is_done, erasures, erasure, show)
-            if runtime.is_own:
+            condition = _is_done if waits else _is_clean
+            erasure = await _until(condition, erasures, erasure, runtime, show)
+            if waits and runtime.is_own:
                 await _until_none_is_left(erasures)
             return erasure
     except OperatorError:
@@ -104,11 +103,20 @@ async def _until(
     condition: Callable[[Erasure], bool],
     erasures: FileErasures,
     erasure: Erasure,
+    runtime: EngineRuntime,
     show: ShowErasure,
 ) -> Erasure:
+    """Wait until a condition holds. Raises `OperatorError` where the service stops before."""
+    is_running = True
     while not condition(erasure):
+        if not is_running:
+            raise OperatorError(
+                f"the service has stopped; the erasure {erasure.id} goes on when it starts again, "
+                "and `headrace erasures list` shows its state"
+            )
         show(erasure)
         await asyncio.sleep(_POLL_S)
+        is_running = runtime.directory.is_dir()  # a service removes it when it stops
         current = await asyncio.to_thread(erasures.get, erasure.id)
         erasure = current or erasure
     return erasure

@@ -9,6 +9,7 @@ from headrace.adapters.store.chdb.row_finder import ChdbRowFinder
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
 from headrace.adapters.store.clickhouse.row_deletion import ClickHouseRowDeleter
 from headrace.adapters.store.clickhouse.row_finder import ClickHouseRowFinder
+from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.erasure.reapplication import Reapplication
 from headrace.ports.rows.deletion import RowDeleter
@@ -30,6 +31,8 @@ def erase_again(erasures: FileErasures, target: ChdbInstance | ClickHouseAddress
         stack.callback(finder.close)
         stack.callback(deleter.close)
         try:
-            return Reapplication(erasures, finder=finder, deleter=deleter, dialect=dialect).run()
+            return Reapplication(
+                erasures, finder=finder, deleter=deleter, dialect=dialect, clock=SystemClock()
+            ).run()
         except StoreUnavailable as error:
             raise OperatorError(f"cannot erase again in the target: {error}") from error

@@ -59,7 +59,7 @@ class EngineDependencies(NamedTuple):
 
     @property
     def import_locks(self) -> ImportLocks:
-        """What keeps imports apart from exports and erasures, of this machine."""
+        """What keeps the imports of this machine apart from its erasures."""
         return ImportLocks(self.socket.parent)
 
     def loader(self, store: StoreWriter, claims: DedupClaims | None) -> Loader:
@@ -133,6 +133,7 @@ class EngineDependencies(NamedTuple):
         deleter: RowDeleter,
         lifetimes: PartLifetimes,
         versions: DataVersions | None,
+        live: LiveTail,
     ) -> EngineErasures[Leftovers]:
         """Return what runs erasures. Without `versions` nothing caches results."""
         return engine_erasures(
@@ -145,6 +146,7 @@ class EngineDependencies(NamedTuple):
             deleter=deleter,
             lifetimes=lifetimes,
             versions=versions,
+            live=live,
         )
 
     def snapshots(self, chdb: ChdbInstance | None) -> Snapshots:
@@ -180,13 +182,13 @@ class EngineDependencies(NamedTuple):
             snapshots=snapshots,
             snapshot_taker=snapshot_taker,
             take_watermark=self.take_watermark(load_loop, has_store=versions is not None),
-            exclude_imports=self.import_locks.excluding_imports,
             erasures=self.erasures(
                 load_loop,
                 finder=new_finder(),
                 deleter=new_deleter(),
                 lifetimes=lifetimes,
                 versions=versions,
+                live=live,
             ),
             pruning=engine_pruning(
                 self.settings,

@@ -1,8 +1,8 @@
 """What erasures within the engine process are made of."""
 
 from headrace.adapters.data_dir.paths import DataDirPaths
-from headrace.adapters.engine.erasures import FOLLOW_S, EngineErasures
-from headrace.adapters.engine.exports import ExcludeImports
+from headrace.adapters.engine.erasures import FOLLOW_S, EngineErasures, ExcludeImports
+from headrace.adapters.engine.live_tail import LiveTail
 from headrace.adapters.engine.load_loop import LoadLoop
 from headrace.adapters.erasures.file_erasures import FileErasures, names_in, new_erasure_id
 from headrace.adapters.event_log.segment_rewriter import SegmentRewriter
@@ -37,6 +37,7 @@ def engine_erasures(
     deleter: RowDeleter,
     lifetimes: PartLifetimes,
     versions: DataVersions | None,
+    live: LiveTail,
 ) -> EngineErasures[Leftovers]:
     """Return what runs erasures. Without `versions` nothing caches results.
 
@@ -87,6 +88,7 @@ def engine_erasures(
         exclude_imports=exclude_imports,
         blocking_requeue=lambda: requeue_locked(paths),
         forget_results=forget_results,
+        forget_items=live.forget,
         log=log,
         follow_s=follow_s,
     )

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
+from headrace.adapters.background.process import PooledProcess
 from headrace.adapters.data_dir.runtime_directory import WATCHED_WEBSITES
 from headrace.adapters.directory.directory_cutoffs import DirectoryCutoffs
 from headrace.adapters.engine.ipc.barrier_client import EngineBarrier
@@ -56,7 +57,7 @@ def make_use_cases(
     worker_store = open_worker_store(settings, stack, engine=engine, metrics=parts.metrics)
     export_store = open_export_store(settings, stack, engine=engine)
     cutoffs = DirectoryCutoffs(parts.tenancy, policy=parts.retention, clock=parts.clock)
-    execution = _query_execution(parts, worker_store, cutoffs)
+    execution = _query_execution(parts, worker_store, cutoffs, stack)
     query_service = QueryService(execution)
     live_source = EngineLiveSource(engine)
     live = LiveService(live_source, clock=parts.clock)
@@ -117,9 +118,11 @@ def _change_recorder(parts: WorkerParts) -> RecordChanges:
 
 
 def _query_execution(
-    parts: WorkerParts, worker_store: WorkerStore, cutoffs: DirectoryCutoffs
+    parts: WorkerParts, worker_store: WorkerStore, cutoffs: DirectoryCutoffs, stack: AsyncExitStack
 ) -> QueryExecution:
     settings = parts.settings
+    background = PooledProcess()  # not that of bodies, which would wait for patterns
+    stack.callback(background.close)
     return QueryExecution(
         store=worker_store.store,
         dialect=worker_store.dialect,
@@ -130,6 +133,7 @@ def _query_execution(
         metrics=parts.metrics,
         clock=parts.clock,
         cutoffs=cutoffs,
+        background=background,
         is_cluster=has_external_directory(settings),
     )
 

@@ -78,7 +78,7 @@ class Machine:
 
     async def until_running(self, count: int) -> None:
         """Wait until the process list has this number of endless selects."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while self.running() != count:  # noqa: ASYNC110 - it sends no event
                 await asyncio.sleep(0.01)
 

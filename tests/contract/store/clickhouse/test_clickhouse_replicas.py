@@ -10,11 +10,13 @@ import pytest
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress, parse_address
 from headrace.adapters.store.clickhouse.check import check_clickhouse
 from headrace.adapters.store.clickhouse.row_deletion import ClickHouseRowDeleter
+from headrace.adapters.store.clickhouse.row_finder import ClickHouseRowFinder
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
 from headrace.adapters.store.dialect.reports import ExpectedRows
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.formats.row_ids import log_number
 from headrace.model.catalog import EVENTS
+from headrace.model.plan import CompiledQuery
 from headrace.model.storage import StoredTable
 from testing.chdb import arrow_stream
 from testing.servers.clickhouse import ClickHouseServer, ClickHouseTables, address_of, new_database
@@ -201,6 +203,25 @@ def test_check_finds_rows_that_a_replica_has_not_fetched_yet(
             ),
         ),
     ]
+
+
+def test_rows_to_erase_are_found_on_a_replica_that_is_up_to_date(
+    replicated_servers: ReplicatedServers, tables: ClickHouseTables
+) -> None:
+    hosts = len(tables.address.hosts)
+    finders = [ClickHouseRowFinder(tables.address.rotated(number)) for number in range(hosts)]
+
+    def are_all_found() -> bool:
+        query = CompiledQuery("SELECT count() FROM events", {}, ())
+        return [finder.select(query) for finder in finders] == [[[60]]] * hosts
+
+    writer = ClickHouseWriter(tables.address.rotated(1))
+    with fetches_stopped(tables, replicated_servers):
+        insert_when_possible(writer, {str(number): stream(number * 10) for number in range(6)})
+        wait_until(are_all_found, "no host reads a replica that lacks rows", timeout_s=60)
+    writer.close()
+    for finder in finders:
+        finder.close()
 
 
 @pytest.mark.parametrize(

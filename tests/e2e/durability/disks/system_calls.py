@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from testing.service import wait_until
+from testing.service import STOP_TIMEOUT_S, wait_until
 
 RECEIVING = frozenset({"read", "readv", "recvfrom", "recvmsg"})
 SENDING = frozenset({"write", "writev", "sendto", "sendmsg"})
@@ -103,13 +103,13 @@ def traced(pid: int, trace: Path) -> Generator[None]:
     with parts.open("wb") as stderr:
         tracer = subprocess.Popen([*STRACE, "-o", str(trace), "-p", str(pid)], stderr=stderr)
     try:
-        wait_until(lambda: bool(parts.read_text()), "strace says something", timeout_s=20)
+        wait_until(lambda: bool(parts.read_text()), "strace says something")
         if " attached" not in parts.read_text():
             pytest.skip(f"this machine lets no process be traced: {parts.read_text().strip()}")
         yield
     finally:
         tracer.send_signal(signal.SIGINT)  # detaches; the process continues
-        tracer.wait(20)
+        tracer.wait(STOP_TIMEOUT_S)
 
 
 def traced_calls(

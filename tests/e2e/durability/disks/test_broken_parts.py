@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from testing.files import look_again
 from testing.service import Service, wait_until
 from tests.e2e.conftest import ServiceMaker
 
@@ -15,8 +16,14 @@ NAMES = {"table": "events", "selects": [{"field": "event_name", "aggregate": "un
 
 def parts_of_events(service: Service) -> set[Path]:
     """Return the directories of the parts that batches were stored as."""
-    files = (service.data / "store").rglob("data.bin")
-    return {file.parent for file in files if (file.parents[1] / "deduplication_logs").exists()}
+    store = service.data / "store"
+    return look_again(
+        lambda: {
+            file.parent
+            for file in store.rglob("data.bin")
+            if (file.parents[1] / "deduplication_logs").exists()
+        }
+    )
 
 
 def test_truncated_part_is_503_until_detached_and_the_rest_is_served(

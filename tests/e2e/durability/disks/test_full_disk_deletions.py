@@ -50,7 +50,7 @@ def test_an_erasure_that_began_on_a_full_disk_is_carried_out_after_a_kill(
     filled = disk.fill_store()
     call = Thread(target=request_erasure, args=(service, website, key))
     call.start()
-    wait_until(lambda: bool(broken_mutations(disk)), "a mutation is cut off", timeout_s=60)
+    wait_until(lambda: bool(broken_mutations(disk)), "a mutation is cut off")
     service.kill()
     call.join()
     disk.free_space(filled)
@@ -59,7 +59,6 @@ def test_an_erasure_that_began_on_a_full_disk_is_carried_out_after_a_kill(
     wait_until(
         lambda: service.counts(website, "events", "anonymous_id") == {"eve": 1},
         "the visitor is erased",
-        timeout_s=60,
     )
     assert not broken_mutations(disk)
 

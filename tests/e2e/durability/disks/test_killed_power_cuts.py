@@ -67,8 +67,8 @@ def test_daemon_of_a_killed_run_unmounts_its_disk_and_ends(
 ) -> None:
     daemon, _ = mounts(tmp_path)
     run.kill()
-    wait_until(lambda: not mounts(tmp_path), "the disk is unmounted", timeout_s=30)
-    wait_until(lambda: not Path("/proc", daemon).exists(), "the daemon has ended", timeout_s=30)
+    wait_until(lambda: not mounts(tmp_path), "the disk is unmounted")
+    wait_until(lambda: not Path("/proc", daemon).exists(), "the daemon has ended")
 
 
 @pytest.mark.usefixtures("run")
@@ -81,7 +81,7 @@ def test_disk_whose_daemon_was_killed_is_unmounted_before_another_one_is_made(
     assert mounts(tmp_path) == [daemon, device]
 
     os.kill(int(daemon), signal.SIGKILL)
-    wait_until(lambda: is_dead(daemon), "the daemon is dead", timeout_s=30)
+    wait_until(lambda: is_dead(daemon), "the daemon is dead")
     unmount_leftovers()
 
     assert mounts(tmp_path) == []

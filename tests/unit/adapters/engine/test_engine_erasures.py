@@ -195,6 +195,7 @@ def erasures_of(
         load_loop=loads or Loads(),  # type: ignore[arg-type]  # the part of it that erasures use
         blocking_requeue=nullcontext,
         forget_results=lambda website: steps.taken.append(f"forget {website}"),
+        forget_items=lambda website: steps.taken.append(f"forget items of {website}"),
         log=get_logger(),
         files_poll_s=0,
     )
@@ -205,7 +206,14 @@ async def until_finished(steps: Steps) -> None:
         await steps.finished.wait()
 
 
-REST = ["deleted", "forget web_1", "note clean", "clean files", "finish"]
+REST = [
+    "deleted",
+    "forget items of web_1",
+    "forget web_1",
+    "note clean",
+    "clean files",
+    "finish",
+]
 
 
 async def test_an_erasure_is_returned_when_answers_are_clean_and_goes_on_to_the_end() -> None:
@@ -222,9 +230,9 @@ async def test_an_erasure_is_returned_when_answers_are_clean_and_goes_on_to_the_
     ("step", "before", "after"),
     [
         ("is deleting", [], REST),
-        ("note clean", REST[:3], REST),
-        ("clean files", REST[:4], REST[3:]),
-        ("finish", REST, REST[4:]),
+        ("note clean", REST[:4], REST),
+        ("clean files", REST[:5], REST[4:]),
+        ("finish", REST, REST[5:]),
     ],
 )
 async def test_a_failed_step_is_noted_and_taken_again_without_another_deletion(
@@ -334,7 +342,7 @@ async def test_an_erasure_is_done_when_the_other_machines_have_finished() -> Non
     assert erasure.answers_clean_ms == 2
     await until_finished(steps)
     await erasures.close()
-    begun = ["join", "begin", "delete", "deleted", "forget web_1"]
+    begun = ["join", "begin", "delete", *REST[:3]]
     clean = ["announce", "note clean", "clean files"]
     away = ["tell", "forget identifier", "the other is away", "the other is away"]
     assert steps.taken == [*begun, *clean, *away, "finish", "close"]

@@ -43,6 +43,11 @@ class Reader:
         rows, self.rows = self.rows, []
         return rows, self.is_complete
 
+    def pass_over(self, ends: Mapping[str, LogOffset]) -> None:
+        assert ends == ENDS
+        self.calls.append("pass over")
+        self.error = None
+
     def forget_loaded(self) -> None:
         self.calls.append("forget")
 
@@ -134,6 +139,32 @@ async def test_a_website_that_could_not_be_watched_is_tried_again() -> None:
     await harness.tail.close()
 
 
+@pytest.mark.parametrize(
+    "failure",
+    [OSError("too many open files"), StoreUnavailable("the ledger is full")],
+    ids=["log", "ledger"],
+)
+async def test_a_look_at_the_logs_that_fails_is_not_the_last_one(failure: Exception) -> None:
+    failures: list[Exception] = []
+
+    async def fail_once(work: Callable[[], None]) -> None:
+        if failures:
+            raise failures.pop()
+        await run_exclusive(work)
+
+    harness = Harness(fail_once)
+    await harness.tail.follow("a", "", 0)
+    failures.append(failure)
+    async with asyncio.timeout(10):
+        while failures:  # noqa: ASYNC110 - the tail notifies nobody
+            await asyncio.sleep(0.001)
+
+    harness.reader.rows = [("a", b"1")]
+
+    assert await harness.tail.follow("a", "e1", 0) == LiveItems("e1", 0, events(b"1"))
+    await harness.tail.close()
+
+
 async def test_nothing_is_read_while_nobody_watches() -> None:
     harness = Harness()
     harness.tailed.load_until(ENDS)
@@ -157,6 +188,31 @@ async def test_rows_that_were_passed_over_begin_another_epoch() -> None:
     harness.reader.is_complete = False
     found = await harness.tail.follow("a", "e1", 0)
     assert found.epoch != "e1"
+    await harness.tail.close()
+
+
+async def test_rows_that_can_never_be_read_are_passed_over_and_begin_another_epoch() -> None:
+    harness = Harness()
+    assert await harness.tail.follow("a", "", 0) == LiveItems("e1", 0, ())
+    harness.reader.error = ValueError("year 292278994 is out of range")
+    assert await harness.tail.follow("a", "e1", 0) == LiveItems("e2", 0, ())
+    harness.reader.rows = [("a", b"1")]
+    assert await harness.tail.follow("a", "e2", 0) == LiveItems("e2", 0, events(b"1"))
+    assert harness.reader.calls.count("pass over") == 1
+    await harness.tail.close()
+
+
+async def test_items_that_were_forgotten_are_not_read_and_begin_another_epoch() -> None:
+    harness = Harness()
+    for website in ("a", "b"):
+        await harness.tail.follow(website, "", 0)
+    harness.reader.rows = [("a", b"1"), ("b", b"2")]
+    await harness.tail.follow("a", "e1", 0)
+
+    harness.tail.forget("a")
+
+    assert await harness.tail.follow("a", "e1", 1) == LiveItems("e3", 0, ())
+    assert await harness.tail.follow("b", "e2", 0) == LiveItems("e2", 0, events(b"2"))
     await harness.tail.close()
 
 

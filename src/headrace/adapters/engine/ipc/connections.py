@@ -62,6 +62,11 @@ class EngineConnections:
         self._socket = socket
         self._idle: list[_ClientConnection] = []
 
+    @property
+    def runtime(self) -> Path:
+        """The runtime directory, which outlives the engine."""
+        return self._socket.parent
+
     async def send_request(
         self, request: IpcRequest, reply_type: type[_ReplyT], *, timeout_s: float
     ) -> _ReplyT:

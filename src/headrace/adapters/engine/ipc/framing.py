@@ -12,6 +12,7 @@ from typing import Final, Generic, TypeVar, cast
 import msgspec
 
 from headrace.adapters.engine.ipc.messages import IpcReply, IpcRequest
+from headrace.base.logs import get_logger
 
 MAX_FRAME_BYTES: Final = 1_073_741_824
 """A result takes at most 128 MiB in chDB's memory; as JSON it can be several times longer."""
@@ -58,7 +59,7 @@ class FrameBuffer:
 
 
 class FramedConnection(asyncio.Protocol, Generic[_MessageT]):
-    """One end of a connection, on an event loop. An invalid message aborts the connection.
+    """One end of a connection, on an event loop. An invalid message is logged and aborts it.
 
     Not by asyncio's streams, which take several iterations of the event loop for a message.
     """
@@ -99,7 +100,8 @@ class FramedConnection(asyncio.Protocol, Generic[_MessageT]):
             frame = self._frames.feed(data)
             if frame is not None:
                 self.receive(self._messages.decode(frame))
-        except (ProtocolError, msgspec.MsgspecError):
+        except (ProtocolError, msgspec.MsgspecError) as error:
+            get_logger().warning("engine_message_invalid", reason=str(error))
             self._transport.abort()
 
 

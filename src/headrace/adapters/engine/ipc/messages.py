@@ -2,7 +2,9 @@
 
 from enum import Enum
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from headrace.model.erasure import ErasureRequest
 from headrace.model.export import Watermark
@@ -71,10 +73,20 @@ class ReadExport(Struct, frozen=True, tag="read_export"):
 class EraseRows(Struct, frozen=True, tag="erase"):
     """Begin an erasure; the reply comes when no answer has its rows. It goes on without a client.
 
-    A dry run only counts.
+    A dry run only counts. `document` is the request as JSON: of a property it may have an integer
+    past 64 bits, which MessagePack lacks.
     """
 
-    request: ErasureRequest
+    document: bytes
+
+    @classmethod
+    def of(cls, request: ErasureRequest) -> "EraseRows":
+        """Return the message for a request."""
+        return cls(msgspec.json.encode(request))
+
+    def request(self) -> ErasureRequest:
+        """Return the request. Raises `msgspec.MsgspecError` for other bytes."""
+        return msgspec.json.decode(self.document, type=ErasureRequest)
 
 
 class DescribeStorage(Struct, frozen=True, tag="describe_storage"):
@@ -179,9 +191,14 @@ class ExportRead(Struct, frozen=True, tag="export_read"):
 
 
 class ErasureBegun(Struct, frozen=True, tag="erasure_begun"):
-    """The erasure, as it is now."""
+    """The erasure, as it is now, without the plan: the ids of its rows, and its selectors."""
 
     erasure: Erasure
+
+    @classmethod
+    def of(cls, erasure: Erasure) -> "ErasureBegun":
+        """Return the message for an erasure."""
+        return cls(replace(erasure, plan=None))
 
 
 class StorageDescribed(Struct, frozen=True, tag="storage_described"):

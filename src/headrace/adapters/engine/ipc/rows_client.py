@@ -43,7 +43,7 @@ class EngineErasureClient:
         Raises `StoreUnavailable`.
         """
         reply = await self._connections.send_request(
-            EraseRows(request), ErasureBegun, timeout_s=_ERASE_TIMEOUT_S
+            EraseRows.of(request), ErasureBegun, timeout_s=_ERASE_TIMEOUT_S
         )
         return reply.erasure
 

@@ -215,6 +215,9 @@ class EngineServer:
                     await self._count_live_stream(request, connection)
                 case _:
                     connection.send(await self._dispatch(request))
+        except Exception as error:  # noqa: BLE001 - the outermost caller is the event loop
+            self._log.error("engine_request_failed", request=type(request).__name__, exc_info=error)
+            connection.close()
         except BaseException:
             connection.close()
             raise
@@ -290,7 +293,7 @@ class EngineServer:
         try:
             match request:
                 case EraseRows():
-                    return ErasureBegun(await self._erasures.begin(request.request))
+                    return ErasureBegun.of(await self._erasures.begin(request.request()))
                 case DescribeStorage():
                     return StorageDescribed(await self._pruner.describe(request.website_id))
                 case PruneRows():

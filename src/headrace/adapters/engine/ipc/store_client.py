@@ -1,9 +1,11 @@
 """The worker's `Store` and `ExportStore` over the engine process."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Final
 
+from headrace.adapters.data_dir.import_locks import ImportLocks
 from headrace.adapters.engine.ipc.connections import EngineConnections
 from headrace.adapters.engine.ipc.messages import (
     CheckReady,
@@ -60,18 +62,35 @@ class EngineStore:
 
 
 class EngineExportStore:
-    """The `ExportStore` over the engine process."""
+    """The `ExportStore` over the engine process.
 
-    def __init__(self, connections: EngineConnections) -> None:
+    While an export runs, imports into its website wait: imported rows keep their old ids, so no
+    watermark tells those that came later. The exporting process has the lock, because an export
+    goes on when the engine restarts.
+    """
+
+    def __init__(
+        self, connections: EngineConnections, *, open_timeout_s: float = _OPEN_EXPORT_TIMEOUT_S
+    ) -> None:
         self._connections = connections
+        self._imports = ImportLocks(connections.runtime)
+        self._open_timeout_s = open_timeout_s
 
     @contextlib.asynccontextmanager
     async def open(self, website_id: str) -> AsyncGenerator[Watermark]:
         """Begin an export; see `ExportStore.open`."""
         request = OpenExport(website_id)
-        async with self._connections.open_request(
-            request, ExportOpened, timeout_s=_OPEN_EXPORT_TIMEOUT_S
-        ) as reply:
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(self._open_timeout_s):
+                    await stack.enter_async_context(self._imports.excluding_imports(website_id))
+            except TimeoutError as error:
+                raise StoreUnavailable("an import into the website is storing rows") from error
+            reply = await stack.enter_async_context(
+                self._connections.open_request(
+                    request, ExportOpened, timeout_s=self._open_timeout_s
+                )
+            )
             yield reply.watermark
 
     async def read(self, query: CompiledQuery, limits: QueryLimits) -> bytes:

@@ -178,8 +178,9 @@ class ChdbWriter:
 
         chDB reports success for a part that it could not commit. It also writes a token just
         before the part: a crash or a full disk in between leaves a token without rows, which
-        rejects every retry as a duplicate. The second attempt therefore uses another token.
-        Raises `StoreUnavailable` where that fails, too.
+        rejects every retry as a duplicate. The second attempt therefore uses another token, and
+        each retry another one again: on a full disk both may be left without rows.
+        Raises `StoreUnavailable` where the second attempt fails, too.
         """
         batch = read_batch(table, arrow_stream)
         if batch is None:
@@ -188,7 +189,7 @@ class ChdbWriter:
         with self._change_listener.rows_changing(batch.websites, times):
             if not first_attempt and self._find_batch(table, batch.first_row):
                 return
-            for attempt in (token, f"{token}-again"):
+            for attempt in (token, f"{token}-again-{self._failures}"):
                 statement = insert_statement(table.name, batch.columns, attempt)
                 self._open_session().insert(statement, arrow_stream)
                 if self._find_inserted_batch(table, batch.first_row):

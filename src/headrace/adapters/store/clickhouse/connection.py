@@ -4,6 +4,7 @@ The only module that imports clickhouse-connect, and only when a connection is o
 takes 0.2 s, and a machine with the embedded store need not have the package.
 """
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
@@ -17,6 +18,9 @@ from headrace.base.errors import StoreUnavailable
 from headrace.base.logs import get_logger
 
 CONNECT_TIMEOUT_S: Final = 3
+
+_OPENING_TIMEOUT_S: Final = 5
+"""For the statements with which the client for event loops begins; they take milliseconds."""
 
 _RESPONSE_BUFFER_BYTES: Final = 1_073_741_824
 """A server keeps a response in memory until its statement has ended: more than any response has.
@@ -149,17 +153,24 @@ async def open_async_client(
     """Connect for one event loop; all its tasks may use the client. Raises `ClickHouseError`."""
     _silence_library_loggers()
     from clickhouse_connect.driver import (  # noqa: PLC0415 - see the module docstring
+        asyncclient,  # before the timeout, of which a busy machine needs a part to import it
         create_async_client,  # pyright: ignore[reportUnknownVariableType] - as above
     )
 
-    with _opening():
-        client = await create_async_client(
-            **_options(address, host, read_timeout_s),
-            database=address.database,
-            compress=False,
-            connector_limit=connections,
-            connector_limit_per_host=connections,
-        )
+    del asyncclient
+    try:
+        async with asyncio.timeout(_OPENING_TIMEOUT_S):
+            with _opening():
+                client = await create_async_client(
+                    **_options(address, host, read_timeout_s),
+                    database=address.database,
+                    compress=False,
+                    connector_limit=connections,
+                    connector_limit_per_host=connections,
+                )
+    except TimeoutError as error:
+        message = f"no response within {_OPENING_TIMEOUT_S} s"
+        raise ClickHouseError(NO_RESPONSE, NO_RESPONSE_IN_TIME, message) from error
     return cast("AsyncClient", client)
 
 
@@ -328,6 +339,7 @@ class AsyncClientPool:
         """Run `work` on the first host that responds; it may have run on an earlier one, too.
 
         Raises `ClickHouseError` that a server reported, `StoreUnavailable` when no host responds.
+        A caller that gives up a host which took its request calls `avoid`.
         """
         reasons: list[str] = []
         for host in tuple(self._hosts):
@@ -338,23 +350,35 @@ class AsyncClientPool:
                 if failure.code != NO_RESPONSE:
                     raise
                 reasons.append(f"{host}: {failure.name}")
-            if self._hosts[0] == host:  # another task may have moved on already
-                self._hosts.append(self._hosts.pop(0))
+            self._begin_after(host)
         raise StoreUnavailable(f"no ClickHouse server responds ({', '.join(reasons)})")
+
+    def avoid(self, client: AsyncClient) -> None:
+        """Begin the next call with another host: that of `client` took a request and is silent."""
+        if self._clients.get(self._hosts[0]) is client:
+            self._begin_after(self._hosts[0])
 
     async def close(self) -> None:
         """Close all connections. May be called twice."""
         while self._clients:
             await self._clients.popitem()[1].close()
 
+    def _begin_after(self, host: Host) -> None:
+        if self._hosts[0] == host:  # another task may have moved on already
+            self._hosts.append(self._hosts.pop(0))
+
     async def _client(self, host: Host) -> AsyncClient:
         if host not in self._clients:
-            client = await open_async_client(
-                self._address,
-                host,
-                read_timeout_s=self._read_timeout_s,
-                connections=self._connections,
-            )
+            try:
+                client = await open_async_client(
+                    self._address,
+                    host,
+                    read_timeout_s=self._read_timeout_s,
+                    connections=self._connections,
+                )
+            except asyncio.CancelledError:
+                self._begin_after(host)  # it may be silent
+                raise
             if host in self._clients:  # another task opened one meanwhile
                 await client.close()
             else:

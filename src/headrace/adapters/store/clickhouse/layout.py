@@ -4,7 +4,7 @@ A cluster keeps its rows in the tables of a database of its own, one on each sha
 database has distributed tables of the same names over them, which queries read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
@@ -31,6 +31,12 @@ DEDUPLICATION_WINDOW_S: Final = 604_800
 A batch takes effect within its deadline (`insertion`) or never. The window must outlast that, also
 with many machines that store ten batches a second each.
 """
+
+FRESH_REPLICAS: Final[Mapping[str, str]] = {
+    "max_replica_delay_for_distributed_queries": "1",
+    "fallback_to_stale_replicas_for_distributed_queries": "0",
+}
+"""Settings of a SELECT over the shards: it reads no replica that is more than a second behind."""
 
 _WINDOW: Final = {NON_REPLICATED_WINDOW: {NON_REPLICATED_WINDOW: DEDUPLICATION_WINDOW}}
 _REPLICATED_WINDOW: Final = {

@@ -1,7 +1,7 @@
 """Runs selects on ClickHouse servers and kills those whose caller is gone."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
@@ -11,6 +11,7 @@ from headrace.adapters.store.clickhouse.connection import (
     bind_parameters,
     translate_client_errors,
 )
+from headrace.adapters.store.clickhouse.layout import FRESH_REPLICAS
 from headrace.adapters.store.dialect.ddl import VERSION_TABLE
 from headrace.adapters.store.dialect.errors import ClickHouseError, query_error
 from headrace.adapters.store.dialect.parameters import EncodedParameters, quote_literal
@@ -27,7 +28,12 @@ _KILL_TIMEOUT_S: Final = 5.0
 _READ_TIMEOUT_S: Final = 3600.0
 """Longer than any query's deadline, which ends the query."""
 
-_MAX_REPLICA_DELAY_S: Final = 1
+_ALL_REPLICAS_ARE_STALE: Final = 369
+_STALE_PAUSE_S: Final = 0.2
+"""The pause before a query is repeated; ClickHouse counts a replica's delay in whole seconds."""
+
+_SHORTEST_TIMEOUT_S: Final = 0.001
+"""For a server no time at all means no limit."""
 
 _TRANSIENT: Final = frozenset(
     {
@@ -40,7 +46,7 @@ _TRANSIENT: Final = frozenset(
         236,  # ABORTED
         242,  # TABLE_IS_READ_ONLY
         279,  # ALL_CONNECTION_TRIES_FAILED
-        369,  # ALL_REPLICAS_ARE_STALE
+        _ALL_REPLICAS_ARE_STALE,
         439,  # CANNOT_SCHEDULE_TASK
         473,  # DEADLOCK_AVOIDED, while a machine recreates tables
         497,  # ACCESS_DENIED: callers can retry after the operator has fixed it
@@ -63,8 +69,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
     # A host of the cluster that runs its own share of a statement would take the snapshot of the
     # rollup for that of the events, where a statement reads both: UNKNOWN_IDENTIFIER.
     "enable_shared_storage_snapshot_in_query": "0",
-    "max_replica_delay_for_distributed_queries": str(_MAX_REPLICA_DELAY_S),
-    "fallback_to_stale_replicas_for_distributed_queries": "0",
+    **FRESH_REPLICAS,
 }
 
 
@@ -90,7 +95,8 @@ class ClickHouseReader:
     ) -> bytes:
         """Run one SELECT and return its rows in a format, by default what `decode_rows` reads.
 
-        Without a `result_format` the statement names one.
+        Without a `result_format` the statement names one. While all replicas of a shard are behind
+        (see `FRESH_REPLICAS`), the SELECT is repeated until its deadline.
 
         Raises `QueryTimedOut`, `QueryTooLarge`, `StoreUnavailable` when no server responds or the
         server ended the query, else `ClickHouseError`. Cancelling the caller kills the query; the
@@ -99,15 +105,21 @@ class ClickHouseReader:
         settings = {
             **_SETTINGS,
             "query_id": query_id,
-            "max_execution_time": f"{limits.timeout_s:f}",
             "max_memory_usage": f"{limits.max_memory_bytes:d}",
             "max_result_rows": f"{limits.max_rows:d}",
         }
         try:
-            return await self._pool.run_on_any(
-                lambda client: self._run_query(
-                    client, sql, bind_parameters(parameters), settings, result_format
-                )
+            return await _repeat_while_stale(
+                lambda timeout_s: self._pool.run_on_any(
+                    lambda client: self._run_query(
+                        client,
+                        sql,
+                        bind_parameters(parameters),
+                        {**settings, "max_execution_time": f"{timeout_s:f}"},
+                        result_format,
+                    )
+                ),
+                limits.timeout_s,
             )
         except ClickHouseError as failure:
             error = select_error(failure)
@@ -121,12 +133,9 @@ class ClickHouseReader:
         Logs why not, once for each reason.
         """
         limits = QueryLimits(timeout_s=1, max_memory_bytes=100_000_000)
-        sql = f"SELECT max(version) FROM `{VERSION_TABLE}`"  # noqa: S608 - our own name
         try:
             async with asyncio.timeout(limits.timeout_s):
-                future = await self._pool.run_on_any(
-                    lambda client: client.raw_query(sql, {}, settings=dict(_SETTINGS), fmt="TSV")
-                )
+                future = await self._pool.run_on_any(self._select_version)
         except (ClickHouseError, StoreUnavailable) as error:
             return self._note_readable(str(error))
         except TimeoutError:
@@ -136,6 +145,14 @@ class ClickHouseReader:
     async def close(self) -> None:
         """Close the connections. No select may run meanwhile."""
         await self._pool.close()
+
+    async def _select_version(self, client: AsyncClient) -> bytes:
+        sql = f"SELECT max(version) FROM `{VERSION_TABLE}`"  # noqa: S608 - our own name
+        try:
+            return await client.raw_query(sql, {}, settings=dict(_SETTINGS), fmt="TSV")
+        except asyncio.CancelledError:
+            self._pool.avoid(client)
+            raise
 
     def _note_readable(self, reason: str) -> bool:
         """Log a change of the reason why selects fail, "" without one; return whether it is ""."""
@@ -183,9 +200,24 @@ class ClickHouseReader:
         except Exception as error:  # noqa: BLE001 - whatever it is, the query is given up below
             reason = error.name if isinstance(error, ClickHouseError) else type(error).__name__
             self._log.warning("query_not_killed", query_id=query_id, reason=reason)
+            self._pool.avoid(client)
         finally:
             future.cancel()  # does nothing when done; else the server notices the disconnect
             future.add_done_callback(_retrieve_exception)
+
+
+async def _repeat_while_stale(run: Callable[[float], Awaitable[bytes]], timeout_s: float) -> bytes:
+    """Run a query within the time that remains, again while all replicas are behind."""
+    now_s = asyncio.get_running_loop().time
+    deadline_s = now_s() + timeout_s
+    while True:
+        try:
+            return await run(max(deadline_s - now_s(), _SHORTEST_TIMEOUT_S))
+        except ClickHouseError as failure:
+            is_stale = failure.code == _ALL_REPLICAS_ARE_STALE
+            if not is_stale or deadline_s - now_s() <= _STALE_PAUSE_S:
+                raise
+        await asyncio.sleep(_STALE_PAUSE_S)
 
 
 def _retrieve_exception(future: asyncio.Future[bytes]) -> None:

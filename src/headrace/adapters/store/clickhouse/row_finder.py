@@ -1,6 +1,6 @@
 """Finds the rows and files of erasures on ClickHouse servers, of every shard."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
@@ -9,7 +9,7 @@ from headrace.adapters.store.clickhouse.connection import (
     SyncClientPool,
     query_rows,
 )
-from headrace.adapters.store.clickhouse.layout import system_table
+from headrace.adapters.store.clickhouse.layout import FRESH_REPLICAS, system_table
 from headrace.adapters.store.clickhouse.wide_parameters import fit_parameters
 from headrace.adapters.store.dialect.failures import raising_store_unavailable
 from headrace.adapters.store.dialect.parameters import encode_parameters
@@ -18,7 +18,8 @@ from headrace.model.plan import CompiledQuery
 from headrace.model.storage import STORAGE_TABLES
 
 _READ_TIMEOUT_S: Final = 300.0
-_SELECT_SETTINGS: Final = {
+_SELECT_SETTINGS: Final[Mapping[str, int | str]] = {
+    **FRESH_REPLICAS,  # an erasure would miss the rows that a replica has not fetched yet
     "skip_unavailable_shards": 0,
     "log_queries": 0,  # else system.query_log of each server has the identifier to erase
 }
@@ -27,7 +28,10 @@ _ResultT = TypeVar("_ResultT")
 
 
 class ClickHouseRowFinder:
-    """The `RowFinder` over ClickHouse servers. While a shard is away, every call fails."""
+    """The `RowFinder` over ClickHouse servers. While a shard is away, every call fails.
+
+    So does `select` while all replicas of a shard are more than a second behind.
+    """
 
     def __init__(
         self, address: ClickHouseAddress, *, read_timeout_s: float = _READ_TIMEOUT_S
