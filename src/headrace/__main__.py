@@ -1,5 +1,5 @@
 """`python -m headrace` is the headrace command."""
 
-from headrace.cli.main import main
+from headrace.cli.start import run
 
-main()
+run()

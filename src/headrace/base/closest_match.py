@@ -21,18 +21,28 @@ def closest_match(
     """
     if not 0 < len(name) <= MAX_COMPARED_LENGTH:
         return None
+    normalized = _normalize(name)
     best, best_similarity = None, min_similarity
     for candidate in candidates:
-        similarity = _similarity(_normalize(name), _normalize(candidate))
+        similarity = _similarity(normalized, _normalize(candidate), at_least=best_similarity)
         if similarity > best_similarity:
             best, best_similarity = candidate, similarity
     return best
 
 
-def _similarity(name: str, candidate: str) -> float:
-    ratio = SequenceMatcher(None, name, candidate, autojunk=False).ratio()
+def _similarity(name: str, candidate: str, *, at_least: float) -> float:
+    """Return the similarity, or 0 where lengths or letters alone show that it is not greater.
+
+    So most candidates cost little: comparing a name with all time zones took half a second.
+    """
     is_prefix = name.startswith(candidate) or candidate.startswith(name)
-    return ratio + _PREFIX_BONUS * is_prefix
+    bonus = _PREFIX_BONUS * is_prefix
+    matcher = SequenceMatcher(None, name, candidate, autojunk=False)
+    if any(
+        limit() + bonus <= at_least for limit in (matcher.real_quick_ratio, matcher.quick_ratio)
+    ):
+        return 0.0
+    return matcher.ratio() + bonus
 
 
 def _normalize(name: str) -> str:

@@ -247,6 +247,11 @@ class InvalidQuery(ClientError):
     def __init__(self, code: QueryErrorCode, detail: str) -> None:
         super().__init__(f"{code.value}{detail}")
         self.code = code
+        self._detail = detail
+
+    def __reduce__(self) -> tuple[type["InvalidQuery"], tuple[QueryErrorCode, str]]:
+        """Return what makes the error again in another process."""
+        return type(self), (self.code, self._detail)
 
 
 class QueryTimedOut(ClientError):
@@ -304,7 +309,15 @@ class RejectedField(OperatorError):
         self.field = field
 
 
-def system_reason(error: OSError) -> str:
-    """Return what the system says of an error, as the end of a sentence: `is a directory`."""
+def system_reason(error: Exception) -> str:
+    """Return why something failed, as the end of a sentence: `is a directory`.
+
+    Of an error of the system that is what it says, without the number and the path; of others it is
+    their own text.
+    """
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    if not isinstance(error, OSError):
+        return str(error)
     reason = error.strerror or str(error)
     return reason[:1].lower() + reason[1:]

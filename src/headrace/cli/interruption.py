@@ -17,8 +17,8 @@ _ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 def ended_by_signals() -> Generator[None]:
     """Run a command. What interrupts it is raised in it, and ends the process afterwards.
 
-    By default SIGTERM and SIGHUP, unlike SIGINT, end a process without its cleanup: a file that is
-    written in part would remain. Signals that are ignored, as by nohup, stay ignored.
+    By default signals end a process without its cleanup: a file that is written in part would
+    remain. Signals that are ignored, as by nohup, stay ignored.
     """
     received: list[int] = []
 
@@ -33,6 +33,8 @@ def ended_by_signals() -> Generator[None]:
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, *_ENDING)}
     for number in numbers:
         signal.signal(number, interrupt)
+    if before[signal.SIGINT] is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # which asyncio replaces
     try:
         yield
     except KeyboardInterrupt:

@@ -52,7 +52,7 @@ COMMANDS: Mapping[str, LazyCommand] = {
     "key": LazyCommand("commands.administration.key:key", "Create, list and revoke API keys."),
     "organization": LazyCommand(
         "commands.administration.organization:organization",
-        "Create, list and delete organizations.",
+        "Create, list, rename and delete organizations.",
     ),
     "audit": LazyCommand("commands.administration.audit:audit_command", "List who changed what."),
     "quarantine": LazyCommand(

@@ -47,7 +47,10 @@ def selector_options(command: _Command) -> _Command:
 def given_selectors(
     texts: Mapping[str, str | None], *, with_visitors: bool, everything: bool = False
 ) -> tuple[Selector, ...]:
-    """Return the selectors of the one option that was given. Raises `OperatorError`."""
+    """Return the selectors of the one option that was given.
+
+    Raises `click.UsageError`, and `OperatorError` for a value that is not valid UTF-8.
+    """
     for name, text in texts.items():
         _check_utf_8(name, text or "")
     given: list[tuple[Selector, ...]] = [
@@ -58,13 +61,13 @@ def given_selectors(
         try:
             given.append(property_selectors(property_text))
         except InvalidSelection as error:
-            raise OperatorError(str(error)) from error
+            raise click.BadParameter(str(error), param_hint="'--property'") from error
     if everything:
         given.append((WHOLE_WEBSITE,))
     if len(given) != 1:
-        raise OperatorError(f"give exactly one of {_NAMES}")
+        raise click.UsageError(f"give exactly one of {_NAMES}")
     if with_visitors and texts["profile_id"] is None:
-        raise OperatorError("--with-visitors needs --profile-id")
+        raise click.UsageError("--with-visitors needs --profile-id")
     return given[0]
 
 

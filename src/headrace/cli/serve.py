@@ -37,10 +37,11 @@ from headrace.wiring.directory_file import check_directory_file
 from headrace.wiring.store import check_configured_files
 
 _BACKLOG = 2048
-_WORKER_EXTRA_GRACE_S = 2.0
-_ENGINE_GRACE_S = 3.0
-"""With the default `shutdown_timeout_s`, the service stops within ten seconds in any state.
+_WORKERS_KILLED_AFTER_S = 2.0
+_ENGINE_KILLED_AFTER_S = 3.5
+"""After `shutdown_timeout_s`. By default the service stops within ten seconds in any state.
 
+The rest is for the exits of killed processes, which take more than half a second on a busy machine.
 Killing the engine loses nothing: events that are not stored yet are in the log.
 """
 
@@ -203,7 +204,7 @@ def _process_specs(settings: Settings, descriptor: int, runtime: Path) -> list[P
         "engine",
         ("engine", *runtime_option),
         stop_order=1,
-        grace_s=_ENGINE_GRACE_S,
+        stop_timeout_s=settings.shutdown_timeout_s + _ENGINE_KILLED_AFTER_S,
         watchdog_timeout_s=settings.watchdog_timeout_s,
     )
     workers = [
@@ -211,7 +212,7 @@ def _process_specs(settings: Settings, descriptor: int, runtime: Path) -> list[P
             f"worker-{index}",
             ("worker", *("--index", str(index), "--socket", str(descriptor)), *runtime_option),
             descriptors=(descriptor,),
-            grace_s=settings.shutdown_timeout_s + _WORKER_EXTRA_GRACE_S,
+            stop_timeout_s=settings.shutdown_timeout_s + _WORKERS_KILLED_AFTER_S,
             watchdog_timeout_s=settings.watchdog_timeout_s,
         )
         for index in range(worker_count(settings))

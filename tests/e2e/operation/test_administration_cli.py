@@ -5,26 +5,32 @@ command. Tests of entry points, imports, privileges and the environment depend o
 run real ones, with `start`.
 """
 
+import contextlib
 import json
 import logging
 import os
 import re
 import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import pytest
 import structlog
 from click.testing import CliRunner
 
 from headrace import __version__
+from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.base.settings import setting_specs
 from headrace.cli.main import main
 from headrace.http.tracker.files import snippet
+from headrace.model.erasure import SelectorKind
+from headrace.model.tenancy import WebsiteId
+from headrace.ports.rows.erasure import Erasure
 from testing.service import HEADRACE, clean_environment, run_to_end
 
 Run = Callable[..., "Done"]
@@ -110,18 +116,9 @@ def test_version_is_printed(command: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("arguments", ["--help", "--version", "website --help", "website list"])
-def test_output_on_a_full_disk_is_one_sentence(data: Path, arguments: str) -> None:
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            (HEADRACE, *arguments.split()),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            env=clean_environment({"HEADRACE_DATA_DIR": str(data)}),
-            timeout=60,
-            check=False,
-        )
-    sentence = b"headrace: cannot write the output: no space left on the device\n"
-    assert (done.returncode, done.stderr) == (1, sentence)
+def test_output_on_a_full_disk_is_one_sentence(arguments: str) -> None:
+    sentence = "headrace: cannot write the output: no space left on the device\n"
+    assert _start_on_a_full_disk(*arguments.split()) == (1, sentence)
 
 
 def test_help_lists_public_commands_only() -> None:
@@ -400,6 +397,7 @@ NEED_DATA = (
     "key create --scope read:data --organization org_x",
     "key create --scope read:data --website web_x",
     "key create --scope track:events --home web_x",
+    "sign-in",
     "quarantine list",
     "quarantine show x",
     "quarantine retry --all",
@@ -660,6 +658,61 @@ def test_init_creates_a_website_and_two_keys_once(run: Run) -> None:
     ]
 
 
+CREATE_KEY = ("key", "create", "--scope", "track:events")
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "json"])
+def test_key_that_cannot_be_printed_is_revoked(
+    run: Run, data: Path, options: tuple[str, ...]
+) -> None:
+    code, error = _start_on_a_full_disk(*CREATE_KEY, "--data", str(data), *options)
+    (key,) = run("key", "list", "--json").value
+    sentence = (
+        f"cannot write the output: no space left on device; the API key {key['id']} is revoked"
+    )
+    assert (code, error) == (1, f"headrace: {sentence}\n")
+    assert TIMESTAMP.fullmatch(key["revoked"])
+
+
+def test_key_whose_reader_is_gone_is_revoked(run: Run, data: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        code, error = _start_writing_to(pipe, *CREATE_KEY, "--data", str(data))
+    (key,) = run("key", "list", "--json").value
+    sentence = f"cannot write the output: broken pipe; the API key {key['id']} is revoked"
+    assert (code, error) == (1, f"headrace: {sentence}\n")
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "json"])
+def test_init_that_cannot_print_leaves_nothing_and_works_again(
+    run: Run, data: Path, options: tuple[str, ...]
+) -> None:
+    outcome = "the keys are revoked and the website is deleted, so run this again"
+    sentence = f"headrace: cannot write the output: no space left on device; {outcome}\n"
+    assert _start_on_a_full_disk("init", "--data", str(data), *options) == (1, sentence)
+    keys = run("key", "list", "--json").value
+    assert [TIMESTAMP.fullmatch(key["revoked"]) is not None for key in keys] == [True, True]
+    assert run("website", "list", "--json").value == []
+    assert run("init", "--json").value["created"] is True
+
+
+@pytest.mark.parametrize("scopes", ["track:events", "read:data"])
+def test_init_that_cannot_create_a_key_leaves_nothing_and_works_again(
+    scopes: str, run: Run, data: Path
+) -> None:
+    run("organization", "create", "--name", "default")
+    with contextlib.closing(sqlite3.connect(data / "directory.sqlite")) as directory:
+        directory.execute(
+            "CREATE TRIGGER failing BEFORE INSERT ON api_keys "
+            f"WHEN NEW.scopes LIKE '%{scopes}%' BEGIN SELECT RAISE(ABORT, 'no key'); END"
+        )
+        assert run("init").code == 1
+        assert run("website", "list", "--json").value == []
+        directory.execute("DROP TRIGGER failing")
+    assert run("init", "--json").value["created"] is True
+
+
 def test_init_accepts_the_options_of_serve(run: Run) -> None:
     done = run("init", "--port", "8091", "--workers", "2", "--query-rate-limit", "60", "--json")
     assert done.value["url"] == "http://127.0.0.1:8091"
@@ -715,6 +768,22 @@ def test_selector_that_is_not_utf_8_is_one_sentence(
     )
 
 
+def test_a_single_erasure_is_exported_as_one(run: Run, data: Path, tmp_path: Path) -> None:
+    run("init")
+    one = Erasure(
+        id="era_a",
+        website_id=WebsiteId("web_1"),
+        kind=SelectorKind.SESSION_ID,
+        subjects=(),
+        by="cli ann",
+        requested_ms=1,
+    )
+    FileErasures(data / "erasures").put(one)
+    FileErasures(data / "erasures").key()
+    file = tmp_path / "erasures.json"
+    assert run("erasures", "export", str(file)) == Done(0, f"Wrote 1 erasure to {file}.\n", "")
+
+
 def test_date_that_is_not_utf_8_is_one_sentence(run: Run, tmp_path: Path) -> None:
     website = run("init", "--json").value["website"]["id"]
     output = str(tmp_path / "rows.csv")
@@ -755,3 +824,22 @@ def test_output_that_cannot_be_a_file_is_one_sentence(
     website = run("init", "--json").value["website"]["id"]
     done = run(*(website if argument == "WEBSITE" else argument for argument in arguments))
     assert done == Done(1, "", f"headrace: {sentence}\n")
+
+
+def _start_on_a_full_disk(*arguments: str) -> tuple[int, str]:
+    """Run a command whose output has no space; return its exit code and its error."""
+    with Path("/dev/full").open("wb") as full:
+        return _start_writing_to(full, *arguments)
+
+
+def _start_writing_to(output: IO[bytes], *arguments: str) -> tuple[int, str]:
+    done = subprocess.run(
+        (HEADRACE, *arguments),
+        stdout=output,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=clean_environment({}),
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stderr

@@ -133,6 +133,7 @@ def fill(service: Service) -> Path:
     website = service.website()
     path, headers = f"/track?website_id={website}", {"Idempotency-Key": "once"}
     assert service.post(path, [{"name": "a"}] * 2, headers=headers).status_code == 200
+    assert service.count(website, "events") == 2  # else they might be in the log alone
     (service.data / "quarantine").mkdir()
     (service.data / "quarantine" / "one.json").write_text("{}")
     (service.data / "damaged").mkdir()
@@ -259,6 +260,18 @@ def test_backup_is_not_restored_into_a_non_empty_directory(backup: Path, tmp_pat
         f"{refusal} lost+found and 1 more\n",
     )
     assert {path.name for path in into.iterdir()} == {"mine", "lost+found", "lock"}
+
+
+def test_backup_is_restored_where_a_restore_was_killed_before_it_began(
+    backup: Path, tmp_path: Path
+) -> None:
+    into = tmp_path / "there"
+    into.mkdir()
+    for name in ("lock.7.unfinished", "restore-unfinished.7.unfinished"):
+        (into / name).touch()
+    code, _, err = run("restore", str(backup), "--data", str(into))
+    assert (code, err.count("\n")) == (0, 1)  # the notice on erasures
+    assert list(into.glob("*unfinished*")) == []
 
 
 def test_marker_of_a_restore_is_durable_before_anything_is_restored(

@@ -111,6 +111,8 @@ FILTERS = {
     "properties.seats = 3": ("properties.seats", "eq", 3),
     "properties.seats = '3'": ("properties.seats", "eq", "3"),
     "properties.zip = 01234": ("properties.zip", "eq", "01234"),
+    "properties.zip starts_with 12": ("properties.zip", "starts_with", "12"),
+    "properties.flags contains true": ("properties.flags", "contains", "true"),
     "properties.paid ne false": ("properties.paid", "ne", False),
     "properties.paid = null": ("properties.paid", "eq", "null"),
     "'properties.unit price' > 5": ("properties.unit price", "gt", 5),

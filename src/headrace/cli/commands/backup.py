@@ -59,8 +59,8 @@ def backup_command(file: Path, partial: bool, data: str | None, as_json: bool) -
     "--erasures",
     type=click.Path(exists=True, path_type=Path),
     metavar="PATH",
-    help="Erasures to apply: a data directory, its folder `erasures`, or a file of `headrace "
-    "erasures export`.  [default: the folder `erasures` of the data directory]",
+    help="Erasures to apply beside those in the folder `erasures` of the data directory: another "
+    "data directory, its folder `erasures`, or a file of `headrace erasures export`.",
 )
 @data_options
 def restore_command(file: Path, erasures: Path | None, data: str | None, as_json: bool) -> None:

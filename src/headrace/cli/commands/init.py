@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 import click
 from msgspec import Struct
@@ -13,6 +14,7 @@ from headrace.cli.directory import directory_label, opened_directory
 from headrace.cli.options import base_url, data_options, setting_options
 from headrace.cli.output import JsonObject, print_json
 from headrace.cli.program import command_line
+from headrace.cli.secret_output import undone_unless_shown
 from headrace.formats.directory_objects import key_object, website_object
 from headrace.http.tracker.files import snippet
 from headrace.model.tenancy import ApiKey, Scope, Website
@@ -59,31 +61,40 @@ def initialize_command(*, data: str | None, as_json: bool, **overrides: str | No
     settings = load_settings({**overrides, "data_dir": data})
     clock = SystemClock()
     with opened_directory(settings, clock) as directory:
-        existing = directory.websites()
-        made = None if existing else create_bootstrap(directory, base_url(settings))
-    if made is None:
-        _print_existing(existing, settings, as_json=as_json)
-    elif as_json:
-        print_json(_as_object(made, base_url(settings)))
-    else:
-        click.echo(render(made, settings, now_ms=clock.now_ms()))
+        if existing := directory.websites():
+            _print_existing(existing, settings, as_json=as_json)
+            return
+        with ExitStack() as undo:
+            made = create_bootstrap(directory, base_url(settings), undo)
+            outcome = "the keys are revoked and the website is deleted, so run this again"
+            with undone_unless_shown(undo.close, outcome):
+                if as_json:
+                    print_json(_as_object(made, base_url(settings)))
+                else:
+                    click.echo(render(made, settings, now_ms=clock.now_ms()))
+            undo.pop_all()
 
 
-def create_bootstrap(directory: Directory, url: str) -> Bootstrap:
+def create_bootstrap(directory: Directory, url: str, undo: ExitStack) -> Bootstrap:
     """Create a website, a key for sending events to it, one for queries, and a sign-in link.
+
+    `undo` gets how to remove each, except the code of the link, which ends by itself.
 
     Two keys, because applications contain the first and must not be able to query. The website is
     that key's default, so that the key keeps working when there is a second website.
     """
     website = directory.create_website(name=FIRST_WEBSITE_NAME)
+    undo.callback(directory.delete_website, website.id)
     tracking, tracking_secret = directory.create_key(
         scopes=frozenset({Scope.TRACK_EVENTS}),
         organization_id=website.organization_id,
         default_website_id=website.id,
     )
+    undo.callback(directory.revoke_key, tracking.id)
     reading, reading_secret = directory.create_key(
         scopes=frozenset({Scope.READ_DATA}), organization_id=website.organization_id
     )
+    undo.callback(directory.revoke_key, reading.id)
     sign_in = first_sign_in_link(directory.sessions, url, website.organization_id)
     return Bootstrap(website, tracking, tracking_secret, reading, reading_secret, sign_in)
 

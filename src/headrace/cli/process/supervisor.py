@@ -5,6 +5,7 @@ database.
 """
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -27,15 +28,16 @@ _STABLE_AFTER_S = 30.0
 class ProcessSpec(Struct, frozen=True):
     """One child: its name, its arguments to the headrace command, the descriptors it inherits.
 
-    Children with a lower `stop_order` stop first; a child that runs `grace_s` after SIGTERM is
-    killed. So is a child that sends no heartbeat for `watchdog_timeout_s`.
+    Children with a lower `stop_order` stop first. A child that still runs `stop_timeout_s` after
+    the service began to stop is killed, and so is one that sends no heartbeat for
+    `watchdog_timeout_s`.
     """
 
     name: str
     arguments: tuple[str, ...]
     descriptors: tuple[int, ...] = ()
     stop_order: int = 0
-    grace_s: float = 10.0
+    stop_timeout_s: float = 10.0
     watchdog_timeout_s: float = 30.0
 
 
@@ -50,7 +52,7 @@ class Supervisor:
     """Runs the children of one service until `stop`.
 
     Each child inherits the read end of a pipe. Only the supervisor has the write end: when the
-    supervisor dies, even by SIGKILL, the pipe is closed and the children exit.
+    supervisor dies, even by SIGKILL, the pipe is closed and the child exits.
     """
 
     def __init__(
@@ -80,24 +82,18 @@ class Supervisor:
 
     async def run(self) -> bool:
         """Run until `stop`. Return False if a child failed to start and printed the reason."""
-        lifeline, write_end = os.pipe()
         tasks = [
-            asyncio.create_task(self._run_and_restart(spec, lifeline), name=spec.name)
-            for spec in self._specs
+            asyncio.create_task(self._run_and_restart(spec), name=spec.name) for spec in self._specs
         ]
-        try:
-            await self._stopping.wait()
-            await self._stop_children()
-            await asyncio.gather(*tasks)
-        finally:
-            os.close(write_end)
-            os.close(lifeline)
+        await self._stopping.wait()
+        await self._stop_children()
+        await asyncio.gather(*tasks)
         return not self._has_failed_to_start
 
-    async def _run_and_restart(self, spec: ProcessSpec, lifeline: int) -> None:
+    async def _run_and_restart(self, spec: ProcessSpec) -> None:
         backoff_s = _MIN_BACKOFF_S
         while not self._stopping.is_set():
-            child_exit = await self._run_once(spec, lifeline)
+            child_exit = await self._run_once(spec)
             code = child_exit.exit_code
             if self._stopping.is_set():
                 return
@@ -110,13 +106,18 @@ class Supervisor:
             await self._back_off(backoff_s)
             backoff_s = min(backoff_s * 2, _MAX_BACKOFF_S)
 
-    async def _run_once(self, spec: ProcessSpec, lifeline: int) -> _ChildExit:
-        heartbeat = Heartbeat(spec.watchdog_timeout_s)
-        try:
+    async def _run_once(self, spec: ProcessSpec) -> _ChildExit:
+        with contextlib.ExitStack() as stack:
             try:
+                lifeline, write_end = os.pipe()
+                stack.callback(os.close, write_end)  # ends a child that nothing waits for
+                stack.callback(os.close, lifeline)
+                heartbeat = Heartbeat(spec.watchdog_timeout_s)
+                stack.callback(heartbeat.close)
                 child = await self._start(spec, lifeline, heartbeat)
-            except OSError as error:  # no memory, too many processes, or no permission
-                reason = error.strerror
+            except (OSError, RuntimeError) as error:
+                # No memory, too many processes or files, no permission; no thread that waits for it
+                reason = error.strerror if isinstance(error, OSError) else str(error)
                 self._log.error("process_not_started", child=spec.name, reason=reason)
                 return _ChildExit(EXIT_OPERATOR_ERROR, uptime_s=0)
             heartbeat.close_child_end()
@@ -127,8 +128,6 @@ class Supervisor:
             code = await child.wait()
             watching.cancel()
             uptime_s = self._clock.monotonic_s() - started_s - heartbeat.silence_s
-        finally:
-            heartbeat.close()
         del self._children[spec.name]
         return _ChildExit(code, uptime_s)
 
@@ -163,20 +162,26 @@ class Supervisor:
             return
 
     async def _stop_children(self) -> None:
+        began_s = asyncio.get_running_loop().time()
         for order in sorted({spec.stop_order for spec in self._specs}):
             await asyncio.gather(
-                *(self._stop_child(spec) for spec in self._specs if spec.stop_order == order)
+                *(
+                    self._stop_child(spec, deadline_s=began_s + spec.stop_timeout_s)
+                    for spec in self._specs
+                    if spec.stop_order == order
+                )
             )
 
-    async def _stop_child(self, spec: ProcessSpec) -> None:
+    async def _stop_child(self, spec: ProcessSpec, *, deadline_s: float) -> None:
         child = self._children.get(spec.name)
         if child is None:
             return
         _signal(child, signal.SIGTERM)
         try:
-            await asyncio.wait_for(child.wait(), spec.grace_s)
+            async with asyncio.timeout_at(deadline_s):
+                await child.wait()
         except TimeoutError:
-            self._log.warning("process_killed", child=spec.name, after_s=spec.grace_s)
+            self._log.warning("process_killed", child=spec.name, after_s=spec.stop_timeout_s)
             _signal(child, signal.SIGKILL)
             await child.wait()
 

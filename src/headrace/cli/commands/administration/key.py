@@ -11,6 +11,7 @@ from headrace.cli.output import (
     print_json,
     print_table,
 )
+from headrace.cli.secret_output import undone_unless_shown
 from headrace.formats.directory_objects import (
     key_object,
     new_key_object,
@@ -75,16 +76,9 @@ def create_key(
             default_website_id=None if home is None else WebsiteId(home),
             expires_ms=expires_ms,
         )
-    if as_json:
-        print_json(new_key_object(made, secret))
-    else:
-        scopes_made = ", ".join(scope_names(made))
-        click.echo(
-            f"Created API key {made.id} ({scopes_made}). It is not shown again:\n\n  {secret}\n"
-        )
-        now_ms = SystemClock().now_ms()
-        if not made.is_valid_at(now_ms):
-            click.echo(f"The key is not active: it {_status(made, now_ms)}.")
+        outcome = f"the API key {made.id} is revoked"
+        with undone_unless_shown(lambda: directory.revoke_key(made.id), outcome):
+            _print_new(made, secret, as_json=as_json)
 
 
 @key.command("list")
@@ -121,6 +115,17 @@ def revoke_key(key_id: str, data: str | None, as_json: bool) -> None:
         print_json(*(key_object(each) for each in keys if each.id == key_id))
     else:
         click.echo(f"Revoked API key {key_id}.")
+
+
+def _print_new(made: ApiKey, secret: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(new_key_object(made, secret))
+        return
+    scopes = ", ".join(scope_names(made))
+    click.echo(f"Created API key {made.id} ({scopes}). It is not shown again:\n\n  {secret}\n")
+    now_ms = SystemClock().now_ms()
+    if not made.is_valid_at(now_ms):
+        click.echo(f"The key is not active: it {_status(made, now_ms)}.")
 
 
 def _row(key: ApiKey, now_ms: int) -> tuple[str, ...]:

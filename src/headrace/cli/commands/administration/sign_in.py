@@ -5,7 +5,7 @@ import click
 from headrace.base.clock import SystemClock
 from headrace.base.datetime_text import format_iso
 from headrace.base.settings import load_settings
-from headrace.cli.directory import opened_directory
+from headrace.cli.directory import directory_of
 from headrace.cli.options import base_url, data_options
 from headrace.cli.output import print_json
 from headrace.model.tenancy import OrganizationId, Scope, WebsiteId
@@ -59,8 +59,7 @@ def sign_in_command(
     # of the link, which browsers do not send: it is in no log.
     """
     settings = load_settings({"data_dir": data, "host": host, "port": port})
-    clock = SystemClock()
-    with opened_directory(settings, clock) as directory:
+    with directory_of(data, create_if_missing=False) as directory:
         code = directory.sessions.create_code(
             scopes=frozenset(map(Scope, scopes)) or PAGE_SCOPES,
             organization_id=None if organization is None else OrganizationId(organization),
@@ -68,7 +67,9 @@ def sign_in_command(
         )
     link = sign_in_link(base_url(settings), code)
     if as_json:
-        print_json({"url": link, "code": code, "expires": format_iso(clock.now_ms() + CODE_MS)})
+        print_json(
+            {"url": link, "code": code, "expires": format_iso(SystemClock().now_ms() + CODE_MS)}
+        )
     else:
         click.echo(
             f"Open this link within {CODE_MINUTES} minutes. It works once, for a session of "

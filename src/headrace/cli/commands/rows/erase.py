@@ -8,7 +8,7 @@ from headrace.base.logs import configure_logging
 from headrace.base.settings import Settings, load_settings
 from headrace.cli.directory import operator_name
 from headrace.cli.options import data_options
-from headrace.cli.output import format_short_timestamp, print_json, print_table
+from headrace.cli.output import format_short_timestamp, pluralize, print_json, print_table
 from headrace.cli.selectors import given_selectors, selector_options
 from headrace.erasure.receipt import receipt, rows_to_erase
 from headrace.model.erasure import WHOLE_WEBSITE, ErasureRequest
@@ -132,7 +132,7 @@ def export_erasures(file: Path, data: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"file": str(file), "erasures": count})
     else:
-        click.echo(f"Wrote {count} erasures to {file}.")
+        click.echo(f"Wrote {pluralize(count, 'erasure')} to {file}.")
 
 
 def _row(erasure: Erasure) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from headrace.base.errors import OperatorError, system_reason
 from headrace.base.logs import configure_logging
 from headrace.base.settings import load_settings
 from headrace.cli.options import data_options
-from headrace.cli.output import print_json
+from headrace.cli.output import pluralize, print_json
 from headrace.cli.selectors import given_selectors, selector_options
 from headrace.wiring.commands.subject_access import show_subject
 
@@ -55,7 +55,7 @@ def subject_access_command(
     if as_json:
         print_json({"file": output, "rows": count})
     else:
-        click.echo(f"Wrote {count} rows to {output}.")
+        click.echo(f"Wrote {pluralize(count, 'row')} to {output}.")
 
 
 @contextlib.contextmanager
