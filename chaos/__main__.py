@@ -1,6 +1,7 @@
 """`python -m chaos`: runs the crash test and prints its report.
 
-Exits 1 after a violation, and 2 if there was none although the run was to break something.
+Exits 1 after a violation, and 2 if there was none although the run was to break something, or if
+this machine could run no round.
 """
 
 import argparse
@@ -88,6 +89,9 @@ def main() -> int:
         shutil.rmtree(work, ignore_errors=True)
         raise
     _show(run.reports, arguments.json)
+    if not run.reports:
+        shutil.rmtree(work)
+        return 2
     if run.violations:
         print("", *run.violations, f"The data and the logs are kept in {work}.", sep="\n")
         return 1
@@ -104,7 +108,7 @@ def _terminate(number: int, _frame: FrameType | None) -> None:
 
 
 def _show(reports: Sequence[Report], json_file: Path | None) -> None:
-    print(as_table(reports))
+    print(as_table(reports) if reports else "no round was run")
     if json_file is not None:
         content = {report.disk: report.as_json() for report in reports}
         json_file.write_text(json.dumps(content, indent=2) + "\n")

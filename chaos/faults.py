@@ -133,10 +133,15 @@ def _damage_tail(context: FaultContext) -> None:
     cut = damage_tails(context.disk.data, context.random)
     restore_markers(markers)
     context.service.wait_for_recovery()
-    text = _text_behind(context.service.log, before)
-    for log in cut:
-        if not any(word in text for word in ("log_tail_cut", "log_damaged")):
-            raise GuaranteeViolated(f"the damaged tail of {log} was not reported")
+    deadline = time.monotonic() + _TIMEOUT_S
+    while cut and not _reports_damage(_text_behind(context.service.log, before)):
+        if time.monotonic() > deadline:  # one worker is ready while another opens its log
+            raise GuaranteeViolated(f"no damaged tail was reported, but those of {cut} are")
+        time.sleep(0.05)
+
+
+def _reports_damage(text: str) -> bool:
+    return any(word in text for word in ("log_tail_cut", "log_damaged"))
 
 
 def _size(path: Path) -> int:

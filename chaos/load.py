@@ -114,9 +114,17 @@ class Traffic:
             self.longest_wait_s = max(self.longest_wait_s, waited_s)
             if fate is Fate.ACKNOWLEDGED:
                 self.acknowledged_requests += 1
-                if json.loads(body)["count"] != len(request.ids):
+                if _count_of(body) != len(request.ids):
                     self.problems.append(f"{len(request.ids)} events were answered with {body!r}")
         return fate
+
+
+def _count_of(body: bytes) -> Json:
+    """Return the number of events that a response acknowledges; None if it has none."""
+    try:
+        return json.loads(body)["count"]
+    except (ValueError, TypeError, KeyError):
+        return None
 
 
 _FATES: Mapping[int, Fate] = {200: Fate.ACKNOWLEDGED, 0: Fate.UNANSWERED, 500: Fate.UNANSWERED}

@@ -98,7 +98,9 @@ def run_target(
     folder: Path, *, settings: Mapping[str, str] | None = None, name: str = "data"
 ) -> Generator[TargetService]:
     """Run a service in a folder."""
-    with running_service(folder / name, workers=DEFAULT_WORKERS, settings=settings) as service:
+    with running_service(
+        folder / name, workers=DEFAULT_WORKERS, settings=settings or {}
+    ) as service:
         try:
             yield TargetService(service)
             service.stop()

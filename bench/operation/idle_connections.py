@@ -96,7 +96,7 @@ def main() -> None:
     options = parser.parse_args()
     wanted = reserve_files(options.connections)
     with tempfile.TemporaryDirectory(prefix="headrace-idle-") as directory:
-        service = Service(Path(directory) / "data").start()
+        service = Service(Path(directory) / "data", settings={}).start()
         try:
             with contextlib.ExitStack() as stack:
                 report(service, wanted, stack)

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from functools import cache
 from http.server import BaseHTTPRequestHandler
 
+from headrace.http.compression import IDENTITY
 from headrace.http.tracker.files import (
     EXTRAS,
-    IDENTITY,
     SCRIPT,
     pinned_path,
     read_pinned_files,

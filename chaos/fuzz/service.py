@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from chaos.fuzz.cases import Account
-from testing.service import Service, running_service
+from testing.service import Service, running_service, wait_until
 
 _SETTINGS: Final = {"HEADRACE_QUERY_RATE_LIMIT": "100000000"}
-_SIGNS_OF_FAILURE: Final = ("Traceback", '"traceback"', "worker_ended", "watchdog", "quarantin")
+_READY_TIMEOUT_S: Final = 30.0
+"""An engine that takes over a second to answer is unavailable for so long, without any fault."""
+
+SIGNS_OF_FAILURE: Final = ("Traceback", "process_died", "process_hung", "items_quarantined")
+"""What the log of a service says of a failure: an exception, or the name of an event."""
 
 
 class Subject(NamedTuple):
@@ -43,10 +47,12 @@ def find_damage(service: Service, pids_before: list[int]) -> Iterator[str]:
     """Yield what shows that the service has failed: processes that ended, lines of its log."""
     if child_pids(service) != pids_before:
         yield "a process ended and was restarted"
-    if not service.is_ready():
-        yield "the service is not ready"
+    try:
+        wait_until(service.is_ready, "the service is ready", timeout_s=_READY_TIMEOUT_S)
+    except AssertionError as error:
+        yield str(error)
     for line in service.log_text().splitlines():
-        if any(sign in line for sign in _SIGNS_OF_FAILURE):
+        if any(sign in line for sign in SIGNS_OF_FAILURE):
             yield f"its log: {line[:500]}"
 
 
