@@ -177,6 +177,11 @@ class ValkeyServer:
         """Set a key."""
         self._execute("SET", key, value)
 
+    def follow(self, primary: "ValkeyServer | None") -> None:
+        """Become a replica of a server, or of none."""
+        host, port = ("NO", "ONE") if primary is None else ("127.0.0.1", primary.port)
+        self._execute("REPLICAOF", host, port)
+
     def configure(self, name: str, value: str) -> None:
         """Change an option at run time."""
         self._execute("CONFIG", "SET", name, value)

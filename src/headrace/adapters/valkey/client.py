@@ -8,6 +8,7 @@ from valkey import asyncio as valkey_asyncio
 from valkey.asyncio.retry import Retry as AsyncRetry
 from valkey.backoff import NoBackoff
 from valkey.exceptions import ConnectionError as ConnectionLost
+from valkey.exceptions import ReadOnlyError
 from valkey.retry import Retry
 
 from headrace.adapters.valkey.address import parse_valkey_address
@@ -26,6 +27,11 @@ Script = NewType("Script", str)
 
 TIMEOUT_S = 1.0
 """Of a connection and of a command, where a request waits: beyond it the server counts as away."""
+
+_RETRIED_ERRORS = (ConnectionLost, ReadOnlyError)
+"""Retried once, on a new connection. After a failover the server's name leads to another one, while
+the old server, now a replica, keeps its connections and refuses all writes.
+"""
 
 _BATCH_TIMEOUT_S = 5.0
 _MAX_CONNECTIONS = 64
@@ -60,7 +66,7 @@ class ValkeyClient:
                 socket_timeout=_BATCH_TIMEOUT_S,
                 socket_connect_timeout=TIMEOUT_S,
                 retry=Retry(NoBackoff(), 1),
-                retry_on_error=[ConnectionLost],
+                retry_on_error=list(_RETRIED_ERRORS),
             ),
         )
         self._registered: dict[Script, Callable[..., Any]] = {}
@@ -99,7 +105,7 @@ class AsyncValkeyClient:
             socket_timeout=timeout_s,
             socket_connect_timeout=timeout_s,
             retry=AsyncRetry(NoBackoff(), 1),
-            retry_on_error=[ConnectionLost],
+            retry_on_error=list(_RETRIED_ERRORS),
         )
         self._client = cast("_AsyncLibraryClient", valkey_asyncio.Valkey(connection_pool=self.pool))
         self._registered: dict[Script, Callable[..., Awaitable[Any]]] = {}
