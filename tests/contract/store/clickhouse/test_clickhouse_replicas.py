@@ -273,6 +273,29 @@ def test_nodes_without_tables_get_those_that_the_others_have(
     writer.close()
 
 
+def test_what_operators_created_in_the_databases_is_not_copied_to_other_nodes(
+    replicated_servers: ReplicatedServers, tables: ClickHouseTables
+) -> None:
+    (first, replaced), added = replicated_servers.shards
+    expected = definitions_on(first, tables)
+    local = tables.address.local_database
+    for statement in (
+        "TABLE `{}`.a_table (id UInt64) ENGINE = MergeTree ORDER BY id",
+        "MATERIALIZED VIEW `{}`.a_view TO `{}`.a_table AS SELECT 1 AS id FROM `{}`.events",
+        "DICTIONARY `{}`.ids (id UInt64) PRIMARY KEY id SOURCE(NULL()) LAYOUT(FLAT()) LIFETIME(0)",
+    ):
+        first.execute(f"CREATE {statement.replace('{}', local)}")
+    for server in (replaced, *added):
+        drop_databases(server, tables)
+    writer = ClickHouseWriter(tables.address)
+    writer.prepare()
+    for server in (replaced, *added):
+        assert definitions_on(server, tables) == expected
+    insert_when_possible(writer, {str(number): stream(number * 10) for number in range(6)})
+    wait_for_rows(replicated_servers, tables, 60)
+    writer.close()
+
+
 def test_machines_store_batches_while_tables_cannot_be_created_on_a_replica(
     replicated_servers: ReplicatedServers,
     tables: ClickHouseTables,

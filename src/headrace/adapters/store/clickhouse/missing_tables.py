@@ -2,10 +2,11 @@
 
 Such a node is one of a shard that was added, or a replica whose disk was replaced. It gets the
 tables as another node has them: a replica whose columns are not those of its shard is refused.
+What operators have created in the databases stays where it is.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
@@ -34,13 +35,16 @@ _CREATION: Final = re.compile(r"^CREATE (TABLE|VIEW) \S+")
 _Definitions = Mapping[tuple[str, str], str]
 
 
-def create_missing_tables(client: SyncClient, address: ClickHouseAddress) -> None:
+def create_missing_tables(
+    client: SyncClient, address: ClickHouseAddress, tables: Collection[str]
+) -> None:
     """Create on all running nodes what some of them have and others lack; nothing before that.
 
-    What fails on a node is logged: the machine may start, and store on the other nodes. Raises
-    what the client raises where the host does not respond.
+    `tables` are the names of Headrace's tables and views, also of those that no node has yet. What
+    fails on a node is logged: the machine may start, and store on the other nodes. Raises what the
+    client raises where the host does not respond.
     """
-    nodes = _definitions(client, address)
+    nodes = _definitions(client, address, tables)
     known = {name: text for node in nodes for name, text in node.items()}
     missing = {name for node in nodes for name in known.keys() - node.keys()}
     if not missing or (address.local_database, VERSION_TABLE) not in known:
@@ -59,18 +63,23 @@ def create_missing_tables(client: SyncClient, address: ClickHouseAddress) -> Non
         )
 
 
-def _definitions(client: SyncClient, address: ClickHouseAddress) -> Sequence[_Definitions]:
+def _definitions(
+    client: SyncClient, address: ClickHouseAddress, tables: Collection[str]
+) -> Sequence[_Definitions]:
     """Return the statement that creates each table, by database and name, of each running node."""
-    databases = (address.local_database, address.database)
-    names = ", ".join(map(quote_literal, databases))
+    databases = _quoted((address.local_database, address.database))
     rows = query_rows(
         client,
         f"SELECT tables FROM clusterAllReplicas(`{address.cluster}`, view("  # noqa: S608 - our own names
         "SELECT groupArray((database, name, create_table_query)) AS tables FROM system.tables "
-        f"WHERE database IN ({names})))",
+        f"WHERE database IN ({databases}) AND name IN ({_quoted(tables)})))",
         settings=_RUNNING_NODES,
     )
     return [{(database, name): text for database, name, text in tables} for (tables,) in rows]
+
+
+def _quoted(names: Collection[str]) -> str:
+    return ", ".join(map(quote_literal, names))
 
 
 def _creations(address: ClickHouseAddress, known: _Definitions) -> list[str]:

@@ -70,7 +70,8 @@ class SchemaMigrator:
         client.database = "default"
         self._check_engine(client)
         if self._address.is_replicated:
-            create_missing_tables(client, self._address)
+            names = distributed_names(self._migrations)
+            create_missing_tables(client, self._address, names)
         current_version = self._version(client)
         if pending_migrations(current_version, self._migrations) or not self._is_distributed(
             client
