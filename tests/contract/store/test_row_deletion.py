@@ -9,13 +9,20 @@ from msgspec.structs import replace
 
 from headrace.adapters.store.chdb import row_deletion
 from headrace.adapters.store.chdb.row_deletion import ChdbRowDeleter
+from headrace.adapters.store.clickhouse.address import parse_address
 from headrace.adapters.store.clickhouse.row_deletion import ClickHouseRowDeleter
 from headrace.adapters.store.dialect.row_deletion import select_mutations
 from headrace.base.errors import StoreUnavailable
 from headrace.model.catalog import ERRORS, EVENTS, Table
 from headrace.ports.rows.deletion import DeletionState, RowDeleter
 from testing.chdb import FreshStore, cut_off_newest_mutation
-from testing.servers.clickhouse import ClickHouseTables
+from testing.servers.clickhouse import (
+    ClickHouseServers,
+    ClickHouseTables,
+    address_of,
+    new_database,
+)
+from testing.servers.ports import free_port
 from testing.tables import Tables
 
 DAY_MS = 86_400_000
@@ -184,6 +191,23 @@ def test_a_deletion_that_a_full_disk_cut_off_is_lost_and_can_be_begun_again(
     wait_until(deleter, EVENTS, lambda state: not state.parts_left)
     deleter.close()
     assert chdb_store.rows("SELECT session_id FROM events ORDER BY session_id") == [["s1"], ["s3"]]
+
+
+@pytest.mark.clickhouse
+def test_only_a_clickhouse_server_that_does_not_respond_may_have_lost_deletions(
+    clickhouse_servers: ClickHouseServers,
+) -> None:
+    (server, _) = clickhouse_servers.servers
+    unknown = ClickHouseRowDeleter(parse_address(address_of([server], new_database())))
+    with pytest.raises(StoreUnavailable, match="UNKNOWN_DATABASE"):
+        unknown.begin(EVENTS, "website_id = 'web_0'")
+    after_a_refusal = unknown.lost_deletions()
+    unknown.close()
+    away = ClickHouseRowDeleter(parse_address(f"clickhouse://127.0.0.1:{free_port()}/test"))
+    with pytest.raises(StoreUnavailable, match="no ClickHouse server responds"):
+        away.state(EVENTS)
+    assert (after_a_refusal, away.lost_deletions()) == (0, 1)
+    away.close()
 
 
 def test_a_deletion_is_not_reported_as_complete_while_its_table_is_detached(

@@ -12,12 +12,14 @@ from msgspec.structs import replace
 
 from headrace.adapters.store.clickhouse.address import ClickHouseAddress
 from headrace.adapters.store.clickhouse.connection import (
+    NO_RESPONSE,
     SyncClient,
     SyncClientPool,
     query_rows,
 )
 from headrace.adapters.store.clickhouse.insertion import HUNG_HOST_SETTINGS
 from headrace.adapters.store.clickhouse.layout import local_target, system_table
+from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.failures import raising_store_unavailable
 from headrace.adapters.store.dialect.parameters import encode_parameters
 from headrace.adapters.store.dialect.row_deletion import (
@@ -101,7 +103,10 @@ class ClickHouseRowDeleter:
         )
 
     def lost_deletions(self) -> int:
-        """Return how often a host without Keeper did not respond; see the module docstring."""
+        """Return how often a host without Keeper did not respond; see the module docstring.
+
+        One that reports an error runs, and so do its deletions.
+        """
         return self._hosts_lost
 
     def size(self, table: Table) -> TableSize:
@@ -128,6 +133,13 @@ class ClickHouseRowDeleter:
                 if address.cluster and not address.is_replicated:
                     return [self._pool.run_on(host, work) for host in address.hosts]
                 return [self._pool.run_on_any(work)]
-        except StoreUnavailable:
-            self._hosts_lost += 0 if address.is_replicated else 1
+        except StoreUnavailable as error:
+            if not address.is_replicated and not _has_responded(error):
+                self._hosts_lost += 1
             raise
+
+
+def _has_responded(error: StoreUnavailable) -> bool:
+    """Return whether a server reported the error."""
+    cause = error.__cause__
+    return isinstance(cause, ClickHouseError) and cause.code != NO_RESPONSE
