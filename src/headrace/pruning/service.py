@@ -36,7 +36,6 @@ class PruneSteps:
         self._deleter = deleter
         self._clock = clock
         self._min_age_ms = min_age_ms
-        self._lost_before = deleter.lost_deletions()
         self._watch = DeletionWatch(clock, patience_s=DELETION_PATIENCE_S)
 
     def find_expired(self) -> tuple[ExpiredRows, ...]:
@@ -56,12 +55,13 @@ class PruneSteps:
             if stored.expired and stored.cutoff_ms is not None
         )
 
-    def begin(self, expired: Sequence[ExpiredRows]) -> None:
+    def begin(self, expired: Sequence[ExpiredRows]) -> int:
         """Begin to delete rows. No batch may be pending; see `RowDeleter.begin`.
 
-        `is_deleting` then tells nothing of what was lost, or waited, before.
+        Returns how many deletions were lost before. `is_deleting` then tells nothing of what
+        waited before.
         """
-        self._lost_before = self._deleter.lost_deletions()
+        lost_before = self._deleter.lost_deletions()
         self._watch = DeletionWatch(self._clock, patience_s=DELETION_PATIENCE_S)
         cutoffs_ms: defaultdict[str, dict[WebsiteId, int]] = defaultdict(dict)
         for rows in expired:
@@ -72,17 +72,17 @@ class PruneSteps:
                 cutoffs_ms[table.name], received_before_ms=received_before_ms
             ):
                 self._deleter.begin(table, condition)
+        return lost_before
 
-    def is_deleting(self) -> bool:
+    def is_deleting(self, lost_before: int | None = None) -> bool:
         """Return whether rows that are being deleted may still be in parts that are read.
 
         Also raises `StoreUnavailable` while the store deletes nothing, which it keeps retrying, and
-        once when it has lost a deletion: the next prune deletes the rows.
+        where it has lost a deletion since a prune, whose `begin` returned `lost_before`: the next
+        prune deletes the rows.
         """
         states = {table.name: self._deleter.state(table) for table in STORED_TABLES}
-        lost = self._deleter.lost_deletions()
-        if lost != self._lost_before:
-            self._lost_before = lost
+        if lost_before not in (None, self._deleter.lost_deletions()):
             raise StoreUnavailable("a deletion was lost; the next prune deletes its rows")
         self._watch.check(states)
         return any(state.parts_left for state in states.values())

@@ -89,9 +89,9 @@ class Harness:
             )
 
     def prune(self) -> None:
-        self.steps.begin(self.steps.find_expired())
+        lost_before = self.steps.begin(self.steps.find_expired())
         deadline = time.monotonic() + DEADLINE_S
-        while self.steps.is_deleting():
+        while self.steps.is_deleting(lost_before):
             assert time.monotonic() < deadline
             time.sleep(0.05)
 
@@ -141,11 +141,22 @@ def test_a_prune_ends_with_a_deletion_that_was_lost_since_it_began(chdb_store: F
     deleter = LossyDeleter(chdb_store.engine, database=chdb_store.database)
     steps = PruneSteps(harness.describer, deleter, clock=harness.clock)
     deleter.lost = 1  # before: what it was to delete is found again
-    steps.begin(())
-    assert not steps.is_deleting()
+    lost_before = steps.begin(())
+    assert not steps.is_deleting(lost_before)
     deleter.lost = 2
-    with pytest.raises(StoreUnavailable, match="a deletion was lost"):
-        steps.is_deleting()
+    for _ in range(2):  # also where another caller has noticed it
+        with pytest.raises(StoreUnavailable, match="a deletion was lost"):
+            steps.is_deleting(lost_before)
+    deleter.close()
+    harness.close()
+
+
+def test_a_prune_that_has_not_begun_has_lost_no_deletion(chdb_store: FreshStore) -> None:
+    harness = Harness(chdb_store)
+    deleter = LossyDeleter(chdb_store.engine, database=chdb_store.database)
+    steps = PruneSteps(harness.describer, deleter, clock=harness.clock)
+    deleter.lost = 1
+    assert not steps.is_deleting()
     deleter.close()
     harness.close()
 
@@ -246,12 +257,12 @@ def test_a_deletion_that_a_full_disk_cut_off_is_made_by_the_next_prune(
     harness.insert()
     table = f"`{chdb_store.database}`.events"
     chdb_store.engine.execute(f"SYSTEM STOP MERGES {table}")
-    harness.steps.begin(harness.steps.find_expired())
+    lost_before = harness.steps.begin(harness.steps.find_expired())
     cut_off_newest_mutation(chdb_store, EVENTS)
     chdb_store.writer.reopen()
 
     with pytest.raises(StoreUnavailable, match="a deletion was lost; the next prune deletes"):
-        harness.steps.is_deleting()
+        harness.steps.is_deleting(lost_before)
 
     harness.prune()
     assert harness.steps.find_expired() == ()

@@ -33,12 +33,15 @@ class PruneSteps(Protocol):
         """Return the rows to delete."""
         ...
 
-    def begin(self, expired: Sequence[ExpiredRows]) -> None:
-        """Begin to delete them."""
+    def begin(self, expired: Sequence[ExpiredRows]) -> int:
+        """Begin to delete them; return how many deletions were lost before."""
         ...
 
-    def is_deleting(self) -> bool:
-        """Return whether rows that are being deleted may still be read."""
+    def is_deleting(self, lost_before: int | None = None) -> bool:
+        """Return whether rows that are being deleted may still be read.
+
+        Raises `StoreUnavailable` where deletions were lost since the `begin` that returned it.
+        """
         ...
 
 
@@ -114,8 +117,8 @@ class EnginePruning:
             if dry_run or not expired:
                 return expired
             async with self._background.lock:
-                await self._load_loop.run_exclusive(partial(self._begin, expired))
-            await self._until_deleted()
+                lost_before = await self._load_loop.run_exclusive(partial(self._begin, expired))
+            await self._until_deleted(lost_before)
         self._log.info("rows_pruned", rows=sum(one.rows for one in expired))
         return expired
 
@@ -124,12 +127,13 @@ class EnginePruning:
         await self._background.close()
         await asyncio.to_thread(self._close_store)
 
-    def _begin(self, expired: Sequence[ExpiredRows]) -> None:
+    def _begin(self, expired: Sequence[ExpiredRows]) -> int:
         self._check_may_begin()
-        self._steps.begin(expired)
+        return self._steps.begin(expired)
 
-    async def _until_deleted(self) -> None:
-        while await self._background.run(self._steps.is_deleting):  # noqa: ASYNC110
+    async def _until_deleted(self, lost_before: int | None = None) -> None:
+        is_deleting = partial(self._steps.is_deleting, lost_before)
+        while await self._background.run(is_deleting):  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)  # no store notifies anybody
         # A longer retention would show results again that were cached before.
         await self._load_loop.run_exclusive(self._forget_results)

@@ -32,6 +32,7 @@ class Steps:
         self.expired: tuple[ExpiredRows, ...] = EXPIRED
         self.begun: list[Sequence[ExpiredRows]] = []
         self.looks_left = 0
+        self.lost, self.loses = 1, 0
         self.failures: list[Exception] = []
         self.is_closed = False
         self.loop = asyncio.get_running_loop()
@@ -47,12 +48,16 @@ class Steps:
             raise self.failures.pop(0)
         return self.expired
 
-    def begin(self, expired: Sequence[ExpiredRows]) -> None:
+    def begin(self, expired: Sequence[ExpiredRows]) -> int:
         assert not self.is_describing  # both use the same connections
         self.begun.append(expired)
         self.expired, self.looks_left = (), 2
+        lost_before, self.lost = self.lost, self.lost + self.loses
+        return lost_before
 
-    def is_deleting(self) -> bool:
+    def is_deleting(self, lost_before: int | None = None) -> bool:
+        if lost_before not in (None, self.lost):
+            raise StoreUnavailable("a deletion was lost")
         self.looks_left -= 1
         return self.looks_left > 0
 
@@ -122,6 +127,13 @@ async def test_prune_returns_what_it_deleted_when_the_rows_are_gone() -> None:
         assert (harness.steps.begun, harness.forgotten) == ([EXPIRED], 1)
         assert await harness.pruning.prune() == ()
         assert (harness.steps.begun, harness.forgotten) == ([EXPIRED], 1)
+
+
+async def test_a_prune_ends_with_an_error_where_its_own_deletion_is_lost() -> None:
+    async with Harness() as harness:
+        harness.steps.loses = 1
+        with pytest.raises(StoreUnavailable, match="a deletion was lost"):
+            await harness.pruning.prune()
 
 
 async def test_dry_run_deletes_nothing() -> None:
