@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -140,8 +140,9 @@ def test_a_visitor_is_erased_beside_a_service_and_without_one(running: Service) 
     assert visitors(running, website, TABLES) == left
 
 
-def test_an_erasure_whose_service_stops_ends_with_a_message_and_goes_on_later(
-    running: Service,
+@pytest.mark.parametrize("end", [Service.stop, Service.kill], ids=["stopped", "killed"])
+def test_an_erasure_whose_service_ends_says_so_and_goes_on_later(
+    end: Callable[[Service], object], running: Service
 ) -> None:
     website = running.website()
     send(running, website, "/track", [event("ann")])
@@ -159,7 +160,7 @@ def test_an_erasure_whose_service_stops_ends_with_a_message_and_goes_on_later(
         return [receipt["id"] for receipt in receipts if receipt["answersClean"]]
 
     wait_until(lambda: len(clean()) == 1, "the command waits for files")
-    running.stop()
+    end(running)
     printed, message = waiting.communicate(timeout=60)
     expected = (
         f"headrace: the service has stopped; the erasure {clean()[0]} goes on when it starts again,"

@@ -78,6 +78,24 @@ def lock_data_dir(
         os.close(descriptor)
 
 
+def is_locked(root: Path) -> bool:
+    """Return whether a process has locked a data directory; also where that cannot be read.
+
+    Locks it for a moment where none has.
+    """
+    try:
+        descriptor = os.open(DataDirPaths(root).lock, os.O_RDONLY)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def _lock(descriptor: int, root: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

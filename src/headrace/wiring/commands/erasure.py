@@ -3,9 +3,11 @@
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from headrace.adapters.data_dir.lock import is_locked
 from headrace.adapters.engine.ipc.rows_client import EngineErasureClient
 from headrace.adapters.erasures.erasure_set import read_erasure_set, write_erasure_set
 from headrace.adapters.erasures.file_erasures import FileErasures
@@ -81,7 +83,8 @@ async def _erase(
                 return erasure
             erasures = erasures_of(settings)
             condition = _is_done if waits else _is_clean
-            erasure = await _until(condition, erasures, erasure, runtime, show)
+            is_running = partial(_is_running, runtime, data_dir_paths(settings).root)
+            erasure = await _until(condition, erasures, erasure, is_running, show)
             if waits and runtime.is_own:
                 await _until_none_is_left(erasures)
             return erasure
@@ -103,7 +106,7 @@ async def _until(
     condition: Callable[[Erasure], bool],
     erasures: FileErasures,
     erasure: Erasure,
-    runtime: EngineRuntime,
+    is_engine_running: Callable[[], bool],
     show: ShowErasure,
 ) -> Erasure:
     """Wait until a condition holds. Raises `OperatorError` where the service stops before."""
@@ -116,10 +119,15 @@ async def _until(
             )
         show(erasure)
         await asyncio.sleep(_POLL_S)
-        is_running = runtime.directory.is_dir()  # a service removes it when it stops
+        is_running = is_engine_running()
         current = await asyncio.to_thread(erasures.get, erasure.id)
         erasure = current or erasure
     return erasure
+
+
+def _is_running(runtime: EngineRuntime, root: Path) -> bool:
+    """Return whether the owner of the engine runs: one that was killed has left its directory."""
+    return runtime.directory.is_dir() and is_locked(root)
 
 
 async def _until_none_is_left(erasures: FileErasures) -> None:
