@@ -7,8 +7,8 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from headrace.ingest.imports.decoder import InvalidLine, decode_lines
-from headrace.ingest.imports.hosted_products import FindVisitor
 from headrace.ingest.imports.mapped_events import PAGE_VIEW, MappedEvent, to_item
+from headrace.ingest.imports.visitors import FindVisitor
 from headrace.ingest.receive.decoding.body_scan import is_utf8
 from headrace.ingest.receive.decoding.validation_errors import INVALID_CHARACTER
 from headrace.ingest.receive.enrich import MAX_USER_AGENT_LENGTH, make_visitor_id

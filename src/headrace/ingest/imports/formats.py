@@ -3,9 +3,10 @@
 from headrace.ingest.imports.access_log import AccessLogDecoder
 from headrace.ingest.imports.decoder import ChunkDecoder
 from headrace.ingest.imports.exported_rows import ExportedRowDecoder
-from headrace.ingest.imports.hosted_products import MAPPINGS, FindVisitor
+from headrace.ingest.imports.hosted_products import MAPPINGS
 from headrace.ingest.imports.json_events import JsonEventDecoder
 from headrace.ingest.imports.umami import UmamiDecoder
+from headrace.ingest.imports.visitors import FindVisitor
 from headrace.model.imports import ImportFormat, ImportRequest
 
 

@@ -21,11 +21,9 @@ from headrace.ingest.imports.mapped_events import (
     text_or_number,
     visitor_with,
 )
+from headrace.ingest.imports.visitors import FindVisitor
 from headrace.model.imports import ImportFormat
 from headrace.model.log_records import Visitor
-
-FindVisitor = Callable[[str, str], Visitor]
-"""Returns the visitor of an address and a User-Agent; both may be empty."""
 
 _DIRECT: Final = "$direct"
 """What these products write for a visit without a referrer."""

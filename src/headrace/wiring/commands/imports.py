@@ -5,7 +5,7 @@ import contextlib
 import secrets
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
@@ -36,9 +36,9 @@ from headrace.erasure.imported_items import ErasedImportItems
 from headrace.formats.audited_changes import import_change
 from headrace.ingest.imports.decoder import ChunkDecoder
 from headrace.ingest.imports.formats import make_decoder
-from headrace.ingest.imports.hosted_products import FindVisitor
 from headrace.ingest.imports.importer import Importer
 from headrace.ingest.imports.umami import is_session_file
+from headrace.ingest.imports.visitors import FindVisitor, cached_visitors
 from headrace.ingest.receive.enrich import look_up_visitor
 from headrace.model.imports import (
     DecodedChunk,
@@ -58,7 +58,6 @@ from headrace.wiring.store import open_export_store
 _BARRIER_TIMEOUT_S: Final = 600.0
 """What is durable is loaded first, which takes long after an outage."""
 
-_VISITOR_CACHE_SIZE: Final = 65_536
 _SALT_BYTES: Final = 32
 
 ShowProgress = Callable[[int, int], None]
@@ -195,8 +194,7 @@ def open_report(path: Path, sources: Sequence[Path]) -> ReportFile:
 def _visitor_finder(settings: Settings, stack: AsyncExitStack) -> FindVisitor:
     geo = open_geo_database(settings.geo_database)
     stack.callback(geo.close)
-    find_visitor = partial(look_up_visitor, geo, UapUserAgentParser())
-    return lru_cache(_VISITOR_CACHE_SIZE)(find_visitor)
+    return cached_visitors(partial(look_up_visitor, geo, UapUserAgentParser()))
 
 
 async def _importer(
