@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from hashlib import blake2b
 from typing import Any, Final
@@ -17,18 +18,31 @@ from headrace.model.imports import DecodedChunk, ImportItem, LineChunk
 ASSET: Final = "asset"
 NOT_A_LOG_LINE = "it is no line of an access log in the common or combined format"
 VIRTUAL_HOST = "it begins with a virtual host: import the lines of one host, without this field"
+FIELDS_BEFORE = "other fields stand before the address, as those of syslog: remove them"
 
 _QUOTED = r'"((?:[^"\\]|\\.)*)"'
 _LINE = re.compile(
     # Where a server logs X-Forwarded-For, the addresses of proxies follow that of the visitor.
-    r"(?P<address>[^\s,]+)(?:, ?[^\s,]+)* (?P<identity>\S+) .*?\[(?P<time>[^\]]{20,40})\] "
-    rf"{_QUOTED.replace('(', '(?P<request>', 1)} (?P<status>[0-9]{{3}}) (?P<bytes>[0-9]{{1,18}}|-)"
-    rf"(?: {_QUOTED.replace('(', '(?P<referrer>', 1)} {_QUOTED.replace('(', '(?P<agent>', 1)})?"
+    r"(?P<address>[^\s,]+)(?:, ?[^\s,]+)* (?P<names>\S+ .*?)\[(?P<time>[^\]]{20,40})\] "
+    rf"{_QUOTED.replace('(', '(?P<request>', 1)} (?P<status>[0-9]{{3}}) "
+    r"(?P<bytes>[0-9]{1,18}|-)(?![^ ])"
+    rf"(?: {_QUOTED.replace('(', '(?P<referrer>', 1)} {_QUOTED.replace('(', '(?P<agent>', 1)}"
+    r'|(?! "))'  # a line that is cut off in these fields is none of the common format
 )
 _TIME = re.compile(
     r"([0-9]{2})/([A-Z][a-z]{2})/([0-9]{4}):([0-9]{2}):([0-9]{2}):([0-9]{2}) "
     r"([+-])([0-9]{2})([0-9]{2})"
 )
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))", re.DOTALL)
+_ESCAPES: Mapping[str, str] = {
+    '"': '"',
+    "\\": "\\",
+    "b": "\b",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+}
 _MONTHS: Final = (
     "Jan",
     "Feb",
@@ -47,6 +61,7 @@ _PAGE_METHODS = frozenset({"GET", "HEAD"})
 _PAGE_ENDINGS = frozenset({"html", "xhtml", "htm", "php"})
 _FIRST_ERROR: Final = 400
 _MISSING: Final = "-"
+_NO_NAMES: Final = "- - "
 
 MAX_LOG_LINE_BYTES: Final = 64 * 1024
 """Servers limit request lines and headers to a fraction of it."""
@@ -90,22 +105,21 @@ class AccessLogDecoder:
         found = _LINE.match(text)
         if found is None:
             raise InvalidLine(NOT_A_LOG_LINE)
-        if found["identity"] != _MISSING and _is_address(found["identity"]):
-            raise InvalidLine(VIRTUAL_HOST)
+        _check_names(found["names"])
         request, status = found["request"].split(" "), int(found["status"])
         if len(request) < 2 or request[0] not in _PAGE_METHODS or status >= _FIRST_ERROR:
             return None
-        target = request[1]
+        target = _unescaped(request[1])
         name = PAGE_VIEW if _is_page(target) else ASSET
         if name == ASSET and not self._takes_assets:
             return None
-        agent = _present(found["agent"])[:MAX_USER_AGENT_LENGTH]
+        agent = _unescaped(_present(found["agent"]))[:MAX_USER_AGENT_LENGTH]
         fields: dict[str, Any] = {
             "name": name,
             "timestamp": _epoch_ms(found["time"]),
             "path": target.partition("?")[0],
             "url": target if "?" in target else None,
-            "referrer": _present(found["referrer"]),
+            "referrer": _unescaped(_present(found["referrer"])),
             "anonymousId": make_visitor_id(
                 self._salt,
                 website_id=self._website_id,
@@ -125,6 +139,35 @@ class AccessLogDecoder:
         if len(self._counts) > MAX_COUNTED_LINES:
             del self._counts[next(iter(self._counts))]
         return b"access-log\0%b\0%d" % (digest, number)
+
+
+def _check_names(names: str) -> None:
+    """Refuse an address among the names of the visitor: it shows that the first field is none."""
+    if names == _NO_NAMES:  # as in most lines
+        return
+    identity, *others = names.split()
+    if _is_address(identity):
+        raise InvalidLine(VIRTUAL_HOST)
+    if any(map(_is_address, others)):
+        raise InvalidLine(FIELDS_BEFORE)
+
+
+def _unescaped(text: str) -> str:
+    """Return a field without the escapes of Apache (`\\"`, `\\t`, `\\xc3`) and nginx (`\\x22`).
+
+    Bytes that are escaped together are UTF-8, as those that are not escaped. NUL stays escaped.
+    """
+    if "\\" not in text:
+        return text
+    unescaped = _ESCAPE.sub(_unescape, text).encode("utf-8", "surrogateescape")
+    return unescaped.decode() if is_utf8(unescaped) else unescaped.decode("latin-1")
+
+
+def _unescape(found: re.Match[str]) -> str:
+    if found[1] is None:
+        return _ESCAPES.get(found[2], found[0])
+    byte = bytes.fromhex(found[1])
+    return found[0] if byte == b"\0" else byte.decode("utf-8", "surrogateescape")
 
 
 def _is_address(text: str) -> bool:

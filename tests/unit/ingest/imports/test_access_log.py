@@ -117,3 +117,66 @@ def test_first_of_the_addresses_of_proxies_is_the_visitor(addresses: str) -> Non
     assert refusals(chunk) == {}
     forwarded, direct = rows_of(chunk.items)
     assert forwarded["anonymous_id"] == direct["anonymous_id"]
+
+
+END = ' - - [15/Jan/2026:12:00:00 +0000] "GET / HTTP/1.1" 200 1'
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "Jan 15 12:00:00 web1 nginx: 203.0.113.7",
+        "<190>Jan 15 12:00:00 web1 nginx: 2001:db8::7",
+        "web-1 | 203.0.113.7",
+        "2026-01-15T12:00:00Z stdout F 203.0.113.7",
+    ],
+    ids=["syslog", "syslog with a priority", "compose", "kubernetes"],
+)
+def test_lines_with_other_fields_before_the_address_are_refused(before: str) -> None:
+    chunk = decoder_of(FORMAT).decode(LineChunk("a", 1, [(before + END).encode()]), now_ms=NOW_MS)
+    reason = "other fields stand before the address, as those of syslog: remove them"
+    assert (chunk.items, refusals(chunk)) == ([], {1: reason})
+
+
+@pytest.mark.parametrize("rest", ['"', '"https://news.ex', '"-"', '"-" ', '"-" "Mozilla/5.0 (Ma'])
+def test_line_that_is_cut_off_is_refused(rest: str) -> None:
+    """The whole line would be another event."""
+    line = f"203.0.113.7{END} {rest}".encode()
+    chunk = decoder_of(FORMAT).decode(LineChunk("a", 1, [line]), now_ms=NOW_MS)
+    assert (chunk.items, refusals(chunk)) == ([], {1: NOT_A_LOG_LINE})
+
+
+@pytest.mark.parametrize("rest", ["", " ", " 0.004", ' "-" "-"', ' "-" "-" "203.0.113.9" 0.004'])
+def test_fields_behind_those_of_the_format_are_ignored(rest: str) -> None:
+    line = f"203.0.113.7{END}{rest}".encode()
+    chunk = decoder_of(FORMAT).decode(LineChunk("a", 1, [line]), now_ms=NOW_MS)
+    assert refusals(chunk) == {}
+    (row,) = rows_of(chunk.items)
+    assert row["path"] == "/"
+
+
+@pytest.mark.parametrize(
+    ("logged", "meant"),
+    [
+        (r"caf\xc3\xa9", "café"),
+        (r"caf\xC3\xA9", "café"),
+        (r"caf\xe9", "café"),
+        (r"a\x22b\x5Cc\x5Cx22", 'a"b\\c\\x22'),
+        (r"a\"b\\c\\x22", 'a"b\\c\\x22'),
+        (r"a\tb\x09c", "a\tb\tc"),
+        (r"a\x00b\q\x2", r"a\x00b\q\x2"),
+    ],
+)
+def test_escapes_of_servers_are_undone(logged: str, meant: str) -> None:
+    line = (
+        rf'203.0.113.7 - - [15/Jan/2026:12:00:00 +0000] "GET /{logged} HTTP/1.1" 200 1 '
+        rf'"https://news.example/{logged}" "Googlebot {logged}"'
+    )
+    chunk = decoder_of(FORMAT).decode(LineChunk("a", 1, [line.encode()]), now_ms=NOW_MS)
+    assert refusals(chunk) == {}
+    (row,) = rows_of(chunk.items)
+    assert (row["path"], row["referrer"], row["is_bot"]) == (
+        f"/{meant}",
+        f"https://news.example/{meant}",
+        True,
+    )
