@@ -4,8 +4,8 @@ What is no column stays in the properties as it is, but for addresses and User-A
 country and browser where these are not in the export, and are forgotten.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Container, Mapping
+from typing import Any, Final, cast
 
 from headrace.ingest.imports.decoder import InvalidLine
 from headrace.ingest.imports.mapped_events import (
@@ -28,7 +28,16 @@ from headrace.model.log_records import Visitor
 _DIRECT: Final = "$direct"
 """What these products write for a visit without a referrer."""
 
-_FORGOTTEN: Final = ("$ip", "ip", "$raw_user_agent", "$user_agent", "user_agent")
+_AGENTS: Final = ("$raw_user_agent", "$user_agent", "$useragent", "user_agent")
+_FORGOTTEN: Final = ("$ip", "ip", *_AGENTS)
+_FORGOTTEN_OF_PROFILES: Final = (
+    *_FORGOTTEN,
+    *(f"$initial_{name.removeprefix('$')}" for name in _FORGOTTEN),
+)
+_PROFILE_CHANGES: Final = ("$set", "$set_once")
+"""Objects within the properties of PostHog: what the event changes in the profile, with copies of
+the properties."""
+
 _MILLISECONDS_FROM: Final = 100_000_000_000
 """Mixpanel's times are seconds, or milliseconds in newer exports: this is 1973 or the year 5138."""
 
@@ -80,17 +89,20 @@ def _mixpanel(find_visitor: FindVisitor) -> MapEvent:
             is_bot=found.is_bot,
         )
         time, insert_id = properties.pop("time", None), properties.pop("$insert_id", None)
+        distinct_id = text_or_number(properties.pop("distinct_id", None))
         is_seconds = is_number(time) and time < _MILLISECONDS_FROM
+        # With the time, which the id of the row has, these are what Mixpanel itself compares.
+        compared = (text_of(event.get("event")), text_of(distinct_id))
         fields: Fields = {
             "name": _name(event.get("event"), "$mp_web_page_view"),
             "timestamp": time * 1000 if is_seconds else time,
-            "anonymousId": text_or_number(properties.pop("distinct_id", None)),
+            "anonymousId": distinct_id,
             "profileId": profile_id_of(properties.get("$user_id")),
             **_page(properties, url="$current_url", path="$pathname"),
             "title": properties.get("current_page_title"),
             "properties": properties,
         }
-        return MappedEvent(fields, _source_id("mixpanel", insert_id), visitor)
+        return MappedEvent(fields, _source_id("mixpanel", insert_id, *compared), visitor)
 
     return map_event
 
@@ -166,9 +178,17 @@ def _page(properties: Fields, *, url: str, path: str) -> Fields:
 def _find_visitor(find_visitor: FindVisitor, properties: Fields) -> Visitor:
     """Return what address and User-Agent say, and remove them from the properties."""
     forgotten = {name: text_of(properties.pop(name, None)) for name in _FORGOTTEN}
+    for name in _PROFILE_CHANGES:
+        if isinstance(changes := properties.get(name), dict):
+            # Decoded JSON, whose keys are texts.
+            properties[name] = _without(cast("Fields", changes), _FORGOTTEN_OF_PROFILES)
     address = forgotten["$ip"] or forgotten["ip"]
-    agents = (forgotten["$raw_user_agent"], forgotten["$user_agent"], forgotten["user_agent"])
+    agents = (forgotten[name] for name in _AGENTS)
     return find_visitor(address, next(filter(None, agents), ""))
+
+
+def _without(values: Mapping[str, Any], names: Container[str]) -> Fields:
+    return {name: value for name, value in values.items() if name not in names}
 
 
 def _name(name: object, page_view: str) -> object:
@@ -176,7 +196,7 @@ def _name(name: object, page_view: str) -> object:
 
 
 def _version(value: object) -> str:
-    return f"{value:g}" if is_number(value) else text_of(value)
+    return f"{value:.15g}" if is_number(value) else text_of(value)
 
 
 _BROWSER_NAMES: Mapping[str, str] = {
@@ -216,10 +236,11 @@ def _os_name(value: object) -> str:
     return _OS_NAMES.get(text_of(value), text_of(value))
 
 
-def _source_id(product: str, source_id: object) -> bytes:
+def _source_id(product: str, source_id: object, *others: str) -> bytes:
+    """Return what identifies an event. `others` are fields that its id is unique together with."""
     if not source_id or not isinstance(source_id, str):
         raise InvalidLine("it has no id of the event")
-    return f"{product}\0{source_id}".encode(errors="surrogatepass")
+    return "\0".join([product, source_id, *others]).encode(errors="surrogatepass")
 
 
 MAPPINGS: Mapping[ImportFormat, Callable[[FindVisitor], MapEvent]] = {

@@ -30,12 +30,13 @@ PAGE_VIEW: Final = "screen_view"
 """The name of page views, whatever another product calls them."""
 
 TIMESTAMP_REQUIRED = "is required"
+NO_OBJECT = "its properties are no JSON object"
 
 Fields = dict[str, Any]
 """The fields of a page view by their names in requests; absent and None mean missing."""
 
 _encode_json = msgspec.json.Encoder().encode
-_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+_decode = msgspec.json.Decoder(Any).decode
 
 
 class MappedEvent(Struct, frozen=True):
@@ -115,18 +116,23 @@ def profile_id_of(value: object) -> str | None:
 
 
 def object_of(value: object) -> Fields:
-    """Return an object, also one that is encoded as JSON text, and an empty one for the rest.
+    """Return an object, also one that is encoded as JSON text, and an empty one for a missing one.
 
-    Raises `InvalidLine` for JSON text that would be refused outside of a text.
+    PHP writes an empty object as an empty array. Raises `InvalidLine` for anything else, and for
+    JSON text that would be refused outside of a text.
     """
-    if isinstance(value, str) and value.startswith("{"):
-        text = value.encode()
+    if isinstance(value, str):
+        text = value.strip().encode()
         check_line(text)
         try:
-            return _decode_object(text)
-        except DECODE_ERRORS:
-            return {}
-    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - decoded JSON
+            value = _decode(text) if text else None
+        except DECODE_ERRORS as error:
+            raise InvalidLine(NO_OBJECT) from error
+    if value is None or value == []:
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidLine(NO_OBJECT)
+    return value  # pyright: ignore[reportUnknownVariableType] - decoded JSON
 
 
 def visitor_with(*, is_bot: bool = False, **texts: str) -> Visitor:

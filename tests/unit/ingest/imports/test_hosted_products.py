@@ -265,3 +265,82 @@ def test_addresses_and_user_agents_are_forgotten() -> None:
     )
     (row,) = rows_of(chunk.items)
     assert (row["country"], row["is_bot"], row["properties"]) == ("CA", True, b'{"kept":1}')
+
+
+def test_copies_of_user_agents_in_what_posthog_says_of_persons_are_forgotten() -> None:
+    agent = "Mozilla/5.0 (X11; Linux x86_64)"
+    properties = {
+        "$useragent": agent,
+        "$set": {"plan": "pro", "$raw_user_agent": agent, "$ip": "192.0.2.99"},
+        "$set_once": {"$initial_raw_user_agent": agent, "$initial_os": "Linux"},
+        "kept": agent[:7],
+    }
+    event = {"uuid": "a", "event": "$identify", "timestamp": TIME}
+    line = json.dumps({**event, "properties": properties}).encode()
+    chunk = decoder_of(ImportFormat.POSTHOG).decode(LineChunk("a", 1, [line]), now_ms=NOW_MS)
+    (row,) = rows_of(chunk.items)
+    assert json.loads(row["properties"]) == {
+        "$set": {"plan": "pro"},
+        "$set_once": {"$initial_os": "Linux"},
+        "kept": "Mozilla",
+    }
+
+
+@pytest.mark.parametrize("properties", ["{", "[1]", "text", '{"a":1e400}', 7, [1], True])
+@pytest.mark.parametrize("import_format", SAMPLES)
+def test_properties_that_are_no_object_are_refused(
+    import_format: ImportFormat, properties: object
+) -> None:
+    event = {
+        "uuid": "a",
+        "event": "a",
+        "event_type": "a",
+        "timestamp": TIME,
+        "event_time": TIME,
+        "properties": properties,
+        "event_properties": properties,
+    }
+    chunk = decoder_of(import_format).decode(
+        LineChunk("a", 1, [json.dumps(event).encode()]), now_ms=NOW_MS
+    )
+    assert (chunk.items, refusals(chunk)) == ([], {1: "its properties are no JSON object"})
+
+
+@pytest.mark.parametrize("properties", [None, "", "null", " {} ", {}, []])
+def test_event_can_be_without_properties(properties: object) -> None:
+    event = {"uuid": "a", "event": "a", "timestamp": TIME, "properties": properties}
+    chunk = decoder_of(ImportFormat.POSTHOG).decode(
+        LineChunk("a", 1, [json.dumps(event).encode()]), now_ms=NOW_MS
+    )
+    assert refusals(chunk) == {}
+    assert "properties" not in rows_of(chunk.items)[0]
+
+
+def test_ids_of_mixpanel_are_unique_with_event_and_visitor_alone() -> None:
+    """Senders take the number of an order for all events of it, for example."""
+    keys = [("ordered", "v"), ("paid", "v"), ("paid", "w"), ("paid", 7), ("paid", "w")]
+    lines = [
+        json.dumps(
+            {
+                "event": event,
+                "properties": {"time": TIME, "$insert_id": "order 7", "distinct_id": visitor},
+            }
+        ).encode()
+        for event, visitor in keys
+    ]
+    chunk = decoder_of(ImportFormat.MIXPANEL).decode(LineChunk("a", 1, lines), now_ms=NOW_MS)
+    ids = [item.row_id for item in chunk.items]
+    assert len(set(ids)) == 4
+    assert ids[2] == ids[4]
+
+
+@pytest.mark.parametrize(
+    ("sent", "version"),
+    [(124, "124"), (17.5, "17.5"), (20100101, "20100101"), ("1.2.3", "1.2.3"), (True, "")],
+)
+def test_versions_that_are_numbers_have_all_digits(sent: object, version: str) -> None:
+    event = {"uuid": "a", "event": "a", "timestamp": TIME, "properties": {"$browser_version": sent}}
+    chunk = decoder_of(ImportFormat.POSTHOG).decode(
+        LineChunk("a", 1, [json.dumps(event).encode()]), now_ms=NOW_MS
+    )
+    assert rows_of(chunk.items)[0].get("browser_version", "") == version
