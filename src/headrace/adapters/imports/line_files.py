@@ -62,6 +62,9 @@ _PADDING: Mapping[_MakeDecompressor, bytes] = {_gzip: b"\0"}
 """Bytes that can follow a stream, as tapes and backup programs fill blocks: gzip skips them."""
 _NO_LINES: Mapping[bytes, str] = {
     b"PK\x03\x04": "it is a zip archive: unpack it first",
+    b"BZh": "bzip2 has compressed it: decompress it first",
+    b"\xfd7zXZ\0": "xz has compressed it: decompress it first",
+    b"PGDMP": "it is an archive of pg_dump: pg_restore --file makes a plain dump of it",
     MAGIC + b"\x15": "it is a Parquet file",  # with the first field of its first page
 }
 """Starts of files of which each line would be refused."""

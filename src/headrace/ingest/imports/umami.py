@@ -37,13 +37,16 @@ OPEN_TABLE: Final = "the dump ends in the middle of a table"
 
 INSERT: Final = "INSERT is not read: dump with pg_dump, without --inserts, or export CSV"
 
+NO_TABLE: Final = "the dump has neither website_event nor session"
+
 MAX_RECORD_BYTES: Final = 64 * 1024
 """Of a CSV record with line feeds within quotes. All texts of Umami have at most 500 characters."""
 
 _EVENT_KEY, _SESSION_KEY = "event_id", "session_id"
 _PAGE_VIEW_TYPE: Final = "1"
-_COPY = re.compile(r'COPY (?:"?\w+"?\.)?"?(\w+)"? \(([^)]*)\) FROM stdin;')
-_INSERT = re.compile(r'INSERT INTO (?:["`]?\w+["`]?\.)?["`]?(\w+)["`]?[ (]')
+_NAME = r'(?:(?:\w+|"[^"]+"|`[^`]+`)\.)?["`]?(\w+)["`]?'
+_COPY = re.compile(rf"COPY {_NAME} \(([^)]*)\) FROM stdin;")
+_INSERT = re.compile(rf"(?:INSERT +(?:IGNORE +)?|REPLACE +)INTO {_NAME}[ (]")
 _TABLES = frozenset({"website_event", "session"})
 _END_OF_COPY: Final = r"\."
 _NULL: Final = r"\N"
@@ -96,14 +99,17 @@ class UmamiDecoder:
         self._sessions: dict[str, Row] = {}
         self._columns: Sequence[str] | None = None
         self._is_dump = False
+        self._has_table = False
+        """Whether a dump has had one of the tables."""
         self._open_record = b""
         """The lines of a CSV record that a quoted line feed continues."""
+        self._open_lines = 0
 
     def decode(self, chunk: LineChunk, *, now_ms: int) -> DecodedChunk:
         """Return the items of a chunk; see `ChunkDecoder`. Headers and sessions are skipped."""
         if chunk.first_line == 1:
-            self._columns, self._is_dump = None, False
-            self._open_record = b""
+            self._columns, self._is_dump, self._has_table = None, False, False
+            self._open_record, self._open_lines = b"", 0
         decoded = decode_lines(chunk, lambda line: self._item(line, now_ms))
         if chunk.lines or not (reason := self._unfinished()):
             return decoded
@@ -113,8 +119,12 @@ class UmamiDecoder:
     def _unfinished(self) -> str:
         """Return what the end of a file interrupts, an empty text for nothing."""
         if self._open_record:
-            return OPEN_QUOTE
-        return OPEN_TABLE if self._is_dump and self._columns is not None else ""
+            return _with_start(OPEN_QUOTE, self._open_lines)
+        if not self._is_dump:
+            return ""
+        if self._columns is not None:
+            return OPEN_TABLE
+        return "" if self._has_table else NO_TABLE
 
     def _item(self, line: bytes, now_ms: int) -> ImportItem | None:
         event = self._event(line)
@@ -124,17 +134,20 @@ class UmamiDecoder:
         """Return the event that ends with a line, None where none does."""
         if self._columns is None or self._is_dump:
             _check_text(line)
-            return self._dumped_event(line.decode())
-        record = self._open_record + line
-        if record.count(b'"') % 2:
-            self._open_record = record + b"\n"
-            if len(record) > MAX_RECORD_BYTES:
-                self._open_record = b""
-                raise InvalidLine(OPEN_QUOTE)
+            return self._dumped_event(line.decode().removesuffix("\r"))
+        record, lines = self._open_record + line, self._open_lines + 1
+        is_open = record.count(b'"') % 2
+        if is_open and len(record) <= MAX_RECORD_BYTES:
+            self._open_record, self._open_lines = record + b"\n", lines
             return None
-        self._open_record = b""
-        _check_text(record)  # as a whole: a line that is refused alone would leave the quote open
-        return self._row_event(record.decode().rstrip("\r"), _csv_values)
+        self._open_record, self._open_lines = b"", 0
+        if is_open:
+            raise InvalidLine(_with_start(OPEN_QUOTE, lines - 1))
+        try:
+            _check_text(record)  # as a whole: a line refused alone would leave the quote open
+            return self._row_event(record.decode().rstrip("\r"), _csv_values)
+        except InvalidLine as error:
+            raise InvalidLine(_with_start(str(error), lines - 1)) from error
 
     def _dumped_event(self, line: str) -> MappedEvent | None:
         """Read a line of a dump, or the first line of a file."""
@@ -143,23 +156,29 @@ class UmamiDecoder:
                 self._columns = None
                 return None
             return self._row_event(line, _copy_values)
-        if (found := _INSERT.match(line)) is not None and found[1] in _TABLES:
-            self._is_dump = True
-            raise InvalidLine(INSERT)
-        found = _COPY.match(line)
+        if not line.strip():
+            return None
+        found = _COPY.match(line) or _INSERT.match(line)
         if found is not None:
+            self._begin_table(found)
+        elif self._is_dump or line.startswith(("--", "SET ", "\\")):
             self._is_dump = True
-            if found[1] in _TABLES:
-                self._columns = [name.strip(' "') for name in found[2].split(",")]
-            return None
-        if self._is_dump or not line.strip() or line.startswith(("--", "SET ", "\\")):
-            self._is_dump = True
-            return None
-        columns = _csv_values(line.rstrip("\r"))
-        if not (_has_sessions(columns) or {_EVENT_KEY, _SESSION_KEY} <= set(columns)):
-            raise InvalidLine(NO_HEADER)
-        self._columns = columns
+        else:
+            columns = _csv_values(line)
+            if not (_has_sessions(columns) or {_EVENT_KEY, _SESSION_KEY} <= set(columns)):
+                raise InvalidLine(NO_HEADER)
+            self._columns = columns
         return None
+
+    def _begin_table(self, found: re.Match[str]) -> None:
+        """Take the columns of a COPY of one of the tables, and refuse an INSERT."""
+        self._is_dump = True
+        if found[1] not in _TABLES:
+            return
+        self._has_table = True
+        if found.re is _INSERT:
+            raise InvalidLine(INSERT)
+        self._columns = [name.strip(' "') for name in found[2].split(",")]
 
     def _row_event(self, line: str, read: _ReadRow) -> MappedEvent | None:
         if not line or self._columns is None:
@@ -211,6 +230,14 @@ class UmamiDecoder:
         return MappedEvent(fields, f"umami\0{row[_EVENT_KEY]}".encode(), visitor)
 
 
+def _with_start(reason: str, lines_before: int) -> str:
+    """Add to a reason where the record begins: the lines before this one are lost with it."""
+    if not lines_before:
+        return reason
+    unit = "line" if lines_before == 1 else "lines"
+    return f"{reason}; its record begins {lines_before} {unit} before"
+
+
 def _check_text(line: bytes) -> None:
     check_line(line)
     if b"\0" in line:
@@ -236,7 +263,8 @@ def _csv_values(record: str) -> Sequence[str]:
         rows: Iterator[list[str]] = csv.reader([record], strict=True)
         values = next(rows, list[str]())
     except csv.Error as error:
-        raise InvalidLine(f"it is no CSV: {error}") from error
+        reason = str(error).partition(" - ")[0]  # a hint to programmers follows
+        raise InvalidLine(f"it is no CSV: {reason}") from error
     return ["" if value == _NULL else value for value in values]
 
 

@@ -27,7 +27,10 @@ COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
     "gzip.json": gzip.compress,
     "zstd.json": zstandard.compress,
 }
-MAGICS = (b"PK\x03\x04", b"PAR1\x15", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd")
+MAGICS = (
+    *(b"PK\x03\x04", b"PAR1\x15", b"BZh", b"\xfd7zXZ\0", b"PGDMP"),
+    *(b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"),
+)
 TEXTS = st.binary(max_size=60) | st.text("a\n", max_size=60).map(str.encode)
 
 
@@ -144,8 +147,14 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
     [
         (b"PK\x03\x04\x14", "it is a zip archive: unpack it first"),
         (b"PAR1\x15\x04", "it is a Parquet file"),
+        (b"BZh91AY&SY", "bzip2 has compressed it: decompress it first"),
+        (b"\xfd7zXZ\0\0\x04", "xz has compressed it: decompress it first"),
+        (
+            b"PGDMP\x01\x0f",
+            "it is an archive of pg_dump: pg_restore --file makes a plain dump of it",
+        ),
     ],
-    ids=["zip", "parquet"],
+    ids=["zip", "parquet", "bzip2", "xz", "pg_dump"],
 )
 def test_file_that_has_no_lines_is_not_opened(tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "export"

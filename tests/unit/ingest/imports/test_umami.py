@@ -1,6 +1,7 @@
 """Umami: events joined with their sessions, from CSV files and from a dump."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -131,10 +132,10 @@ def test_quote_that_does_not_end_is_reported_and_swallows_no_more_than_a_record(
     header, *_ = (SAMPLES / "umami-website_event.csv").read_bytes().split(b"\n")
     lines = [header, b'"', *[b"x" * 10_000] * 8]
     chunk = decoder.decode(LineChunk("a", 1, lines), now_ms=NOW_MS)
-    assert refusals(chunk)[9] == "a quoted field does not end"
+    assert refusals(chunk)[9] == "a quoted field does not end; its record begins 7 lines before"
     decoder.decode(LineChunk("a", 11, [b'"']), now_ms=NOW_MS)
     end = decoder.decode(LineChunk("a", 12, []), now_ms=NOW_MS)
-    assert refusals(end) == {12: "a quoted field does not end"}
+    assert refusals(end) == {12: "a quoted field does not end; its record begins 1 line before"}
 
 
 @pytest.mark.parametrize("line", [b"\xff", b'a,"b"c', b"\0", b",,,,,,,,,,,,,,"])
@@ -163,7 +164,19 @@ def test_record_that_is_refused_swallows_none_after_it(text: bytes) -> None:
     lines = b"\n".join([EVENT_HEADER, *records]).split(b"\n")
     decoded = decode_lines(*lines)
     assert [row["title"] for row in rows_of(decoded.items)] == ["plain", "two\nlines"]
-    assert refusals(decoded) == {2 + text.count(b"\n"): "it is not UTF-8"}
+    lines_before = text.count(b"\n")
+    unit = "line" if lines_before == 1 else "lines"
+    reason = f"it is not UTF-8; its record begins {lines_before} {unit} before"
+    assert refusals(decoded) == {2 + lines_before: reason}
+
+
+def test_records_that_an_odd_quote_joins_are_reported_from_the_first_line() -> None:
+    """A program has written a quote as it is, twice."""
+    lines = [EVENT % (number, title) for number, title in enumerate((b'7" disc', b"", b'5" disc'))]
+    decoded = decode_lines(EVENT_HEADER, *lines, EVENT % (9, b"plain"))
+    assert [row["title"] for row in rows_of(decoded.items)] == ["plain"]
+    reason = "it is no CSV: new-line character seen in unquoted field"
+    assert refusals(decoded) == {4: f"{reason}; its record begins 2 lines before"}
 
 
 def test_null_of_clickhouse_is_no_text() -> None:
@@ -185,6 +198,8 @@ def test_null_of_clickhouse_is_no_text() -> None:
         b"INSERT INTO public.website_event (event_id) VALUES",
         b'INSERT INTO "public"."session" VALUES (\'s\');',
         b"INSERT INTO `website_event` VALUES ('e','s'),('f','s');",
+        b"INSERT  IGNORE INTO `website_event` VALUES ('e','s');",
+        b"REPLACE INTO `umami-2`.`website_event` VALUES ('e','s');",
     ],
 )
 @pytest.mark.parametrize("before", [b"", b"-- MySQL dump 10.13", b"-- PostgreSQL database dump"])
@@ -193,6 +208,37 @@ def test_inserts_of_dumps_are_refused(before: bytes, insert: bytes) -> None:
     assert refusals(decoded) == {
         3: "INSERT is not read: dump with pg_dump, without --inserts, or export CSV"
     }
+
+
+def test_csv_can_begin_with_empty_lines() -> None:
+    decoded = decode_lines(b"", b"\r", EVENT_HEADER, EVENT % (1, b"a"))
+    assert ([row["title"] for row in rows_of(decoded.items)], refusals(decoded)) == (["a"], {})
+
+
+FORMS: dict[str, Callable[[bytes], bytes]] = {
+    "schema": lambda dump: dump.replace(b"COPY public.", b'COPY "umami-2".'),
+    "Windows": lambda dump: dump.replace(b"\n", b"\r\n"),
+    "empty line": lambda dump: b"\n" + dump,
+}
+
+
+@pytest.mark.parametrize("change", FORMS.values(), ids=FORMS)
+def test_dump_in_another_form_has_the_same_rows(change: Callable[[bytes], bytes]) -> None:
+    dump = (SAMPLES / "umami-dump.sql").read_bytes()
+    whole, changed = (decode_lines(*content.split(b"\n")[:-1]) for content in (dump, change(dump)))
+    assert refusals(changed) == {}
+    assert len(whole.items) == 1
+    assert rows_of(changed.items) == rows_of(whole.items)
+
+
+def test_dump_without_the_tables_is_reported() -> None:
+    decoded = decode_lines(
+        b"-- PostgreSQL database dump",
+        b"COPY public.website (website_id) FROM stdin;",
+        b"w",
+        rb"\.",
+    )
+    assert refusals(decoded) == {5: "the dump has neither website_event nor session"}
 
 
 def test_dump_that_ends_in_the_middle_of_a_table_is_reported() -> None:
