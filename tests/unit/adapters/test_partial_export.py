@@ -64,3 +64,25 @@ def test_an_export_to_the_file_of_a_running_one_is_refused(tmp_path: Path) -> No
         file.begin(PLAN)
         file.finish()
     assert output.read_bytes() == b"1\n2\n3\n4\n"
+
+
+def test_file_that_another_program_created_meanwhile_is_kept(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    with PartialFile(output, REQUEST) as file:
+        file.begin(PLAN)
+        file.write(b"1\n", b"", 4)
+        output.write_bytes(b"theirs")
+        with pytest.raises(OperatorError) as refused:
+            file.finish()
+        directory = file.directory
+    assert str(refused.value) == (
+        f"cannot export to {output}: another program has created it meanwhile; move it away, and "
+        f"the same command ends the export in {directory}"
+    )
+    assert output.read_bytes() == b"theirs"
+    output.rename(tmp_path / "theirs")
+    with PartialFile(output, REQUEST) as file:
+        assert file.chunks == 4
+        file.begin(PLAN)
+        file.finish()
+    assert output.read_bytes() == b"1\n"

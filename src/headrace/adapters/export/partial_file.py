@@ -126,9 +126,17 @@ class PartialFile:
         self._memos.clear()
 
     def finish(self) -> None:
-        """Rename the whole file to OUTPUT and remove the rest."""
+        """Rename the whole file to OUTPUT and remove the rest.
+
+        Raises `OperatorError` where another program has created OUTPUT since the export began.
+        """
         self._data.flush()
         os.fsync(self._data.fileno())
+        if self._output.exists():
+            raise OperatorError(
+                f"cannot export to {self._output}: another program has created it meanwhile; move "
+                f"it away, and the same command ends the export in {self.directory}"
+            )
         (self.directory / _DATA).rename(self._output)
         sync_directory(self._output.parent)
         self.close()
