@@ -51,8 +51,18 @@ def _check_data_dir(path: str) -> None:
 def _check_host(host: str) -> None:
     if not host:  # which the system takes for all addresses, as 0.0.0.0
         raise ValueError("expected an address such as 127.0.0.1, or 0.0.0.0 for all")
-    if not host.isprintable():
+    if host.startswith("[") and host.endswith("]"):  # as in a URL
+        raise ValueError(f"an address of IPv6 has no brackets here, as in {host[1:-1]}")
+    if not host.isprintable() or not _can_be_looked_up(host):
         raise ValueError(f"{host!r} is neither an address nor the name of a host")
+
+
+def _can_be_looked_up(host: str) -> bool:
+    try:
+        host.encode("ascii" if host.isascii() else "idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 _RULES: Mapping[str, Callable[[Any], None]] = {

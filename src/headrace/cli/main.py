@@ -8,8 +8,10 @@ import contextlib
 import errno
 import os
 import sys
+from codecs import lookup
 from collections.abc import Generator, Mapping
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any, NamedTuple
 
 import click
@@ -226,6 +228,7 @@ def main(context: click.Context) -> None:
     """Accept analytics events without losing one, and answer queries exactly."""
     os.umask(_PRIVATE_UMASK)
     _open_closed_streams()
+    _escape_what_the_locale_lacks()
     if context.invoked_subcommand not in _COMMANDS_WITH_A_LOG:
         _warn_of_misspelled_settings()
 
@@ -249,6 +252,16 @@ def _open_closed_streams() -> None:
             stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115 - it stays
             os.set_inheritable(stream.fileno(), True)
             setattr(sys, name, stream)
+
+
+def _escape_what_the_locale_lacks() -> None:
+    """Print characters that the encoding of the locale does not have as `\\u2615`.
+
+    Names come from anywhere. UTF-8 keeps its own rule, which writes file names of any bytes.
+    """
+    output = sys.stdout
+    if isinstance(output, TextIOWrapper) and lookup(output.encoding).name != "utf-8":
+        output.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

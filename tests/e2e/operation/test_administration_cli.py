@@ -804,6 +804,24 @@ def test_command_works_with_closed_standard_streams(tmp_path: Path, closed: str)
     assert (done.code, done.err, backup.exists()) == (0, "", True)
 
 
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [("latin-1", "Café \\u2615"), ("utf-8", "Café ☕")],
+)
+def test_names_are_printed_in_any_locale(tmp_path: Path, encoding: str, shown: str) -> None:
+    options = ("--data", str(tmp_path / "data"))
+    assert start(HEADRACE, "website", "create", "--name", "Café ☕", *options).code == 0
+    done = subprocess.run(
+        (HEADRACE, "website", "list", *options),
+        capture_output=True,
+        env=clean_environment({"PYTHONIOENCODING": encoding}),
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert f"  {shown}  " in done.stdout.decode(encoding)
+
+
 _LONG_NAME = "b" * 300
 EXPORT = ("--website", "WEBSITE", "--format", "csv")
 

@@ -68,6 +68,8 @@ def test_invalid_origin_prevents_startup(origin: str) -> None:
         ("HEADRACE_PORT", "80\udcff", "expected text in UTF-8"),
         ("HEADRACE_HOST", "", "expected an address such as 127.0.0.1, or 0.0.0.0 for all"),
         ("HEADRACE_HOST", "\udcff", "'\\udcff' is neither an address nor the name of a host"),
+        ("HEADRACE_HOST", "a..ü", "'a..ü' is neither an address nor the name of a host"),
+        ("HEADRACE_HOST", "[::1]", "an address of IPv6 has no brackets here, as in ::1"),
     ],
 )
 def test_invalid_value_is_reported_with_the_allowed_ones(
