@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-DATA ?= data
+# Empty: HEADRACE_DATA_DIR, or data.
+DATA ?=
+DATA_OPTION = $(if $(DATA),--data '$(DATA)')
 TEST_PROCESSES ?= 4
 MEASURED_TESTS := tests/unit tests/contract
 PYTEST = $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
@@ -17,9 +19,10 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
+# Debian has pip in another package than venv: what is made without pip must be made again.
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("Headrace needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) || { rm -f $@; exit 1; }
 
 # The locks are complete: --no-deps installs exactly the pinned packages. runtime.lock serves one
 # machine, cluster.lock several, dev.lock all of it and the tests.
@@ -35,8 +38,8 @@ $(VENV)/.dev: requirements/dev.lock pyproject.toml | $(BIN)/python
 
 .PHONY: serve
 serve: $(VENV)/.runtime ## Install, create a first website and keys, and serve on 127.0.0.1:8080
-	@$(BIN)/headrace init --data $(DATA) $(SERVE_ARGS)
-	@exec $(BIN)/headrace serve --data $(DATA) $(SERVE_ARGS)
+	@$(BIN)/headrace init --check-port $(DATA_OPTION) $(SERVE_ARGS)
+	@exec $(BIN)/headrace serve $(DATA_OPTION) $(SERVE_ARGS)
 
 .PHONY: test
 test: $(VENV)/.dev ## Run all tests, then report the branch coverage of unit and contract tests

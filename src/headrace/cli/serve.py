@@ -1,19 +1,18 @@
 """`headrace serve` and the hidden commands of its child processes: the workers and the engine."""
 
 import asyncio
-import contextlib
 import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import click
 
 from headrace.base.clock import SystemClock
-from headrace.base.errors import OperatorError, system_reason
+from headrace.base.errors import OperatorError
 from headrace.base.line_writer import LineWriter
 from headrace.base.logs import configure_logging, get_logger
 from headrace.base.metrics import METRICS_DIRECTORY_VARIABLE
@@ -24,6 +23,7 @@ from headrace.base.settings import (
     suggest_setting_names,
     worker_count,
 )
+from headrace.cli.listening import listening
 from headrace.cli.options import setting_options
 from headrace.cli.process.child import exit_with_parent, raise_file_limit, stop_on_signals
 from headrace.cli.process.heartbeat import send_heartbeats
@@ -36,7 +36,6 @@ from headrace.wiring.data import ServiceRuntime, create_data_dir, locked_for_ser
 from headrace.wiring.directory_file import check_directory_file
 from headrace.wiring.store import check_configured_files
 
-_BACKLOG = 2048
 _WORKERS_KILLED_AFTER_S = 2.0
 _ENGINE_KILLED_AFTER_S = 3.5
 """After `shutdown_timeout_s`. By default the service stops within ten seconds in any state.
@@ -70,7 +69,7 @@ def serve_command(**overrides: str | None) -> None:
     create_data_dir(settings)
     with (
         locked_for_service(settings) as runtime,
-        _listening(settings) as listening_socket,
+        listening(settings) as listening_socket,
     ):
         check_directory_file(settings)
         has_started = asyncio.run(_supervise(settings, listening_socket, runtime))
@@ -245,21 +244,3 @@ async def _is_ready(host: str, port: int) -> bool:
     except (OSError, TimeoutError):
         return False
     return b" 200 " in status
-
-
-@contextlib.contextmanager
-def _listening(settings: Settings) -> Generator[socket.socket]:
-    """Listen on the socket that all workers inherit. Raises `OperatorError`."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listening_socket:
-        listening_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening_socket.bind((settings.host, settings.port))
-            listening_socket.listen(_BACKLOG)
-        except OSError as error:
-            raise OperatorError(
-                f"cannot listen on {settings.host} port {settings.port}: {system_reason(error)}; "
-                "choose others with --host and --port, or HEADRACE_HOST and HEADRACE_PORT"
-            ) from error
-        listening_socket.setblocking(False)
-        yield listening_socket

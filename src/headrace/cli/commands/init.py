@@ -11,6 +11,7 @@ from headrace.base.clock import MILLISECONDS_PER_DAY, SystemClock, utc_day
 from headrace.base.settings import Settings, load_settings
 from headrace.cli.commands.administration.sign_in import CODE_MINUTES, first_sign_in_link
 from headrace.cli.directory import directory_label, opened_directory
+from headrace.cli.listening import check_port
 from headrace.cli.options import base_url, data_options, setting_options
 from headrace.cli.output import JsonObject, print_json
 from headrace.cli.program import command_line
@@ -50,9 +51,17 @@ class Bootstrap(Struct, frozen=True):
 @click.command("init")
 @click.option("--host", help="Address of the service.")
 @click.option("--port", help="Port of the service.")
+@click.option(
+    "--check-port",
+    "checks_port",
+    is_flag=True,
+    help="Create nothing if another program has the port: the examples would send it the keys.",
+)
 @setting_options(exclude=("data_dir", "host", "port"), hidden=True)
 @data_options
-def initialize_command(*, data: str | None, as_json: bool, **overrides: str | None) -> None:
+def initialize_command(
+    *, data: str | None, as_json: bool, checks_port: bool, **overrides: str | None
+) -> None:
     """Create a first website and API keys, and print example requests.
 
     Does nothing if a website exists. Accepts all options of `headrace serve`, so that both commands
@@ -64,6 +73,8 @@ def initialize_command(*, data: str | None, as_json: bool, **overrides: str | No
         if existing := directory.websites():
             _print_existing(existing, settings, as_json=as_json)
             return
+        if checks_port:
+            check_port(settings)
         with ExitStack() as undo:
             made = create_bootstrap(directory, base_url(settings), undo)
             outcome = "the keys are revoked and the website is deleted, so run this again"
