@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from headrace.adapters.data_dir.paths import RETRY_LOG, DataDirPaths
 from headrace.adapters.event_log.segment_format import FRAME_SIZE, HEADER_SIZE
@@ -60,6 +61,20 @@ def test_entry_is_appended_once_wherever_its_first_append_ended(
 
     assert files.ids() == []
     assert payloads_of(paths.log, RETRY_LOG) == [RECORD]
+
+
+def test_an_entry_of_a_log_whose_files_are_new_ones_is_requeued(tmp_path: Path) -> None:
+    """Its batch is not being stored: the numbers of segments only grow, and 57 is gone."""
+    paths = DataDirPaths(tmp_path)
+    append(paths.log, RECORD, name="worker-0")
+    files = FileQuarantine(paths.quarantine)
+    files.put(replace(ENTRY, log="worker-0", position=LogOffset(57, 100)))
+
+    assert make_requeuer(paths).requeue(by="test") == [
+        "worker-0-00000000000000000057-0000000100.json"
+    ]
+
+    assert (files.ids(), payloads_of(paths.log, RETRY_LOG)) == ([], [RECORD])
 
 
 @pytest.mark.parametrize("failure", [LogUnavailable, DurabilityUnknown])

@@ -127,10 +127,15 @@ class QuarantineRequeuer:
         return record
 
     def _is_batch_committed(self, stored: StoredEntry) -> bool:
-        """Return whether the entry's batch is committed; until then it may be quarantined again."""
-        log = self._log_root / stored.entry.log
+        """Return whether the entry's batch is committed; until then it may be quarantined again.
+
+        A log whose newest segment is an earlier one has new files: segment numbers only grow.
+        """
+        log, position = self._log_root / stored.entry.log, stored.entry.position
         loaded = read_loaded_offset(log)
-        return not log.exists() or (loaded is not None and stored.entry.position < loaded)
+        if not log.exists() or (loaded is not None and position < loaded):
+            return True
+        return 0 < _newest_segment(log) < position.segment
 
     def _begin(self, pending: _PendingEntry) -> None:
         write_atomically(self._path / _PENDING_FILE, msgspec.json.encode(pending))
@@ -147,6 +152,15 @@ class QuarantineRequeuer:
     def _end(self) -> None:
         sync_directory(self._path)
         remove_durably(self._path, [self._path / _PENDING_FILE])
+
+
+def _newest_segment(log: Path) -> int:
+    """Return the highest number of a log's segments, 0 without one. Raises `OSError`."""
+    directory = LogDirectory(log, file_ops=FileOps())
+    try:
+        return max(directory.sequences(), default=0)
+    finally:
+        directory.close()
 
 
 def _is_appended(pending: _PendingEntry, end: LogOffset) -> bool:
