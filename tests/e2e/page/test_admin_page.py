@@ -190,6 +190,90 @@ def test_rows_that_were_counted_of_one_are_not_those_of_another(page: Page) -> N
     assert shop.problems() == []
 
 
+def press_enter(page: Page, *, is_held: bool = False) -> None:
+    """Press Enter where the focus is, or repeat it as a key does that is held down."""
+    key = {"key": "Enter", "code": "Enter", "text": "\r", "windowsVirtualKeyCode": 13}
+    page.tab.command("Input.dispatchKeyEvent", type="keyDown", autoRepeat=is_held, **key)
+
+
+def test_enter_that_is_held_down_erases_nothing(page: Page) -> None:
+    shop = another_website(page)
+    send(shop, event("ann", days_ago=0))
+    shop.open("admin/erasures")
+    shop.write(".erase input", "ann")
+    shop.until("document.querySelector('.erase input').focus() || true")
+    press_enter(shop)
+    shop.until(f"{BUTTON} === 'Erase 1 row for good'")
+    for _ in range(3):
+        press_enter(shop, is_held=True)
+    shop.settle()
+    held = shop.until(BUTTON)
+    of_held = shop.service.counts(shop.website, "events", "anonymous_id")
+    press_enter(shop)
+    shop.until("document.querySelector('.lines summary') !== null")
+
+    assert (held, of_held) == ("Erase 1 row for good", {"ann": 1})
+    assert shop.service.counts(shop.website, "events", "anonymous_id") == {}
+    assert shop.problems() == []
+
+
+def test_a_double_click_on_delete_only_asks(page: Page) -> None:
+    """What confirms is where the first button was."""
+    website = page.service.directory.create_website(name="Kept", domain="kept.example")
+    origins = tuple(f"https://shop-{number}.example" for number in range(20))
+    page.service.directory.update_website(website.id, WebsiteChange(origins=origins))
+    page.set_width(1280)
+    page.open("admin/websites")
+    page.settle()
+    left, top = page.until(
+        "((one) => (one.scrollIntoView({block: 'center'}), one = one.getBoundingClientRect(),"
+        " [one.left + one.width / 2, one.top + one.height / 2]))"
+        "(document.querySelector(\"[aria-label='Delete Kept']\"))"
+    )
+    for count in (1, 2):
+        for kind in ("mousePressed", "mouseReleased"):
+            where = {"x": left, "y": top, "button": "left", "clickCount": count}
+            page.tab.command("Input.dispatchMouseEvent", type=kind, **where)
+        page.settle()
+    asked = page.until("document.querySelector('.ask:not(.offered)')?.textContent ?? 'nothing'")
+
+    assert asked.startswith("Its events are refused from then on.")
+    assert website.id in {one.id for one in page.service.directory.websites()}
+    assert page.problems() == []
+
+
+SENT_CHANGES = """
+const send = window.fetch;
+window.changes = [];
+window.fetch = (url, options) => {
+  if (options?.method === "PATCH") changes.push(url);
+  return send(url, options);
+};
+arguments[0]();
+"""
+
+
+def test_enter_that_is_held_down_hides_no_rows(page: Page) -> None:
+    shop = another_website(page)
+    send(shop, event("ann", days_ago=3))
+    shop.open("admin/storage")
+    shop.settle()
+    shop.tab.run(SENT_CHANGES)
+    shop.write("[aria-label='Events, days']", "1")
+    shop.until("document.querySelector(\"[aria-label='Events, days']\").focus() || true")
+    press_enter(shop)
+    shop.until("document.querySelector('.keep .danger') !== null")
+    for _ in range(3):
+        press_enter(shop, is_held=True)
+    shop.settle()
+
+    assert shop.until("[changes.length]") == [0]
+    assert shop.until("document.querySelector('.keep .danger')?.textContent") == (
+        "Hide them and keep the rest"
+    )
+    assert shop.problems() == []
+
+
 PENDING_CHANGES = """
 const send = window.fetch;
 window.fetch = (url, options) => options?.method && options.method !== "GET"

@@ -5,7 +5,7 @@ import { erase, erasures } from "../../api/admin.js";
 import { useDraft } from "../../controls/draft.js";
 import { useLoad } from "../../controls/load.js";
 import { Empty, explain, Failure, Skeleton } from "../../controls/messages.js";
-import { onceOnly } from "../../controls/once_only.js";
+import { ignoreHeldEnter, onceOnly } from "../../controls/once_only.js";
 import { html } from "../../html.js";
 import { emptySelection, isComplete, SELECTORS, selectorOf, storedRows } from "../../state/admin/erasures.js";
 import { counted, datetime } from "../../state/format.js";
@@ -82,7 +82,7 @@ function Form({ website, onDone }) {
   };
   const set = (/** @type {string} */ name, /** @type {unknown} */ value) => setSelection({ ...selection, [name]: value });
   const text = (/** @type {"key" | "value"} */ name, /** @type {string} */ label) => html`<label><span class="hidden">${label}</span><input required autocomplete="off" placeholder=${label} value=${selection[name]} onInput=${(/** @type {any} */ event) => set(name, event.target.value)} /></label>`;
-  return html`<form class="card erase" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), send())}>
+  return html`<form class="card erase" onKeyDown=${ignoreHeldEnter} onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), send())}>
     <label>Erase everything of <select value=${selection.selector} onChange=${(/** @type {any} */ event) => set("selector", event.target.value)}>${Object.entries(SELECTORS).map(([name, words]) => html`<option key=${name} value=${name}>${words}</option>`)}</select></label>
     ${selection.selector === "property" && html`${text("key", "Property")}<label><span class="hidden">Type of the value</span><select value=${selection.type} onChange=${(/** @type {any} */ event) => set("type", event.target.value)}><option value="text">is the text</option><option value="number">is the number</option><option value="boolean">is true or false</option></select></label>`}
     ${text("value", selection.selector === "property" ? "Value" : "Id")}

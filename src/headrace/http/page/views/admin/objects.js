@@ -128,7 +128,7 @@ function Actions({ row, actions, onDone }) {
     setDoing("");
   };
   const name = row["name"] || row["prefix"] || row["id"]; // "Delete" alone is that of any row
-  if (asked) return html`<span class="ask">${asked.confirm} <button type="button" aria-label=${`${asked.label} ${name}`} class=${asked.isDanger ? "danger" : "primary"} onClick=${() => run(asked)}>${asked.label}</button> <button type="button" class="quiet" data-next onClick=${() => setAsked(null)}>Cancel</button></span>`;
+  if (asked) return html`<span class="ask">${asked.confirm} <button type="button" aria-label=${`${asked.label} ${name}`} class=${asked.isDanger ? "danger" : "primary"} onClick=${(/** @type {MouseEvent} */ { detail }) => detail > 1 || run(asked)}>${asked.label}</button> <button type="button" class="quiet" data-next onClick=${() => setAsked(null)}>Cancel</button></span>`;
   const offered = actions.filter(({ isOffered }) => !isOffered || isOffered(row));
   return html`<span class="ask offered">${error != null && html`<span class="refusal wrap" role="alert">${explain(error).title}</span>`}${offered.map((action) => html`<button key=${action.label} type="button" aria-label=${`${action.label} ${name}`} class=${`quiet ${action.isDanger ? "danger" : ""}`} onClick=${() => (action.confirm ? setAsked(action) : run(action))}>${doing === action.label ? `${doing} …` : action.label}</button>`)}</span>`;
 }

@@ -6,7 +6,7 @@ import { custom } from "../../api/queries.js";
 import { useDraft } from "../../controls/draft.js";
 import { useLoad } from "../../controls/load.js";
 import { explain, Failure, Skeleton } from "../../controls/messages.js";
-import { onceOnly } from "../../controls/once_only.js";
+import { ignoreHeldEnter, onceOnly } from "../../controls/once_only.js";
 import { html } from "../../html.js";
 import { counted } from "../../state/format.js";
 import { changedRetention, daysOf, expiringDays, keptWords, leftToService, RETENTION_FIELDS } from "../../state/admin/retention.js";
@@ -61,7 +61,7 @@ function Form({ website, own, onChanged }) {
   const set = (/** @type {string} */ name) => (/** @type {any} */ event) => setTexts({ ...texts, [name]: event.target.value });
   const lost = (hidden ?? []).filter(({ rows }) => rows > 0);
   const unknown = leftToService(own, wanted).map((table) => RETENTION_FIELDS[/** @type {"events"} */ (table)].toLowerCase());
-  return html`<form class="card keep" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), isChanged && step())}>
+  return html`<form class="card keep" onKeyDown=${ignoreHeldEnter} onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), isChanged && step())}>
     <h2>How long rows are kept</h2>
     <div class="fields">${Object.entries(RETENTION_FIELDS).map(([name, words]) => html`<label key=${name}>${words}
       <input inputmode="numeric" aria-label=${`${words}, days`} aria-invalid=${days[name] === undefined} placeholder=${name === "days" ? "as the service" : "as all tables"} value=${texts[name]} onInput=${set(name)} />
