@@ -510,6 +510,23 @@ def test_a_key_is_created_with_its_websites_and_its_home(page: Page) -> None:
     assert page.problems() == []
 
 
+def test_enter_in_a_list_without_a_match_creates_no_key(page: Page) -> None:
+    page.open("admin/keys")
+    page.settle()
+    page.tab.run(PENDING_CHANGES)
+    page.click("summary", "New key")
+    page.click(".choices label", "read:data")
+    page.click(".new .chips button", "Add")
+    page.write("[aria-label='Search websites']", "nowhere")
+    page.until("document.querySelector('.new .none')?.textContent === 'Nothing found'")
+    press_enter(page)
+    page.settle()
+
+    assert page.until("document.querySelector('.new .primary').textContent") == "Create"
+    assert page.until("document.querySelector('.new .none')?.textContent") == "Nothing found"
+    assert page.problems() == []
+
+
 def test_a_home_is_not_sent_for_a_key_that_may_not_send_events(page: Page) -> None:
     page.open("admin/keys")
     page.click("summary", "New key")

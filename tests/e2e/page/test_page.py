@@ -601,6 +601,30 @@ def test_a_filter_is_made_by_keys_alone(page: Page) -> None:
     assert page.problems() == []
 
 
+COMPOSED = """
+((field, isComposing, keyCode) => field.dispatchEvent(new KeyboardEvent(
+  "keydown", {key: "Enter", bubbles: true, isComposing, keyCode})) || true)
+(document.querySelector("[aria-label='Search time zones']"), %s)
+"""
+"""Enter in the list of time zones, of an input method or not."""
+
+
+def test_enter_of_an_input_method_chooses_nothing(page: Page) -> None:
+    page.open("/", last="7")
+    page.click("button[title='Time zone']")
+    page.write("[aria-label='Search time zones']", "Tokyo")
+    for of_a_method in ("true, 229", "false, 229"):
+        page.until(COMPOSED % of_a_method)
+    page.settle()
+    open_lists = page.until("[document.querySelectorAll('.panel .options').length]")
+    page.until(COMPOSED % "false, 13")
+    page.until("!document.querySelector('.panel')")
+
+    assert open_lists == [1]
+    assert page.parameter("timezone") == "Asia/Tokyo"
+    assert page.problems() == []
+
+
 def test_arrow_keys_choose_a_tab_and_only_the_chosen_one_is_a_stop(page: Page) -> None:
     page.open("/")
     page.totals(VISITORS)

@@ -7,6 +7,8 @@ import { usePanelDraft } from "./draft.js";
 /** @typedef {{value: string, label?: string, hint?: string, isFoundByHint?: boolean}} Option */
 
 const MAX_SHOWN = 200;
+/** The code of a key that an input method takes; Safari says so of Enter by this alone. */
+const COMPOSING = 229;
 
 /**
  * @param {{options: Option[], value?: string, label: string, isSearchable?: boolean, takesOther?: boolean | "last",
@@ -14,7 +16,7 @@ const MAX_SHOWN = 200;
  */
 export function OptionList({ options, value, label, isSearchable = false, takesOther = false, isLoading = false, problem = "", onSearch, onChoose }) {
   const [search, setSearch] = usePanelDraft(`search of ${label}`, () => "");
-  const [at, setAt] = useState(() => Math.max(0, options.slice(0, MAX_SHOWN).findIndex((option) => option.value === value)));
+  const [pointed, setAt] = useState(() => Math.max(0, options.slice(0, MAX_SHOWN).findIndex((option) => option.value === value)));
   const id = useId();
   const list = useRef(/** @type {HTMLUListElement | null} */ (null));
   const wanted = search.trim().toLowerCase();
@@ -23,16 +25,18 @@ export function OptionList({ options, value, label, isSearchable = false, takesO
   const typed = isOther ? [{ value: search, label: `“${search}”`, hint: "as typed" }] : [];
   const listed = found.slice(0, MAX_SHOWN);
   const shown = takesOther === "last" ? [...listed, ...typed] : [...typed, ...listed];
+  const at = Math.max(0, Math.min(pointed, shown.length - 1)); // there may be fewer options than before
   useEffect(() => {
     list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
   }, [at]);
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
+    if (event.isComposing || event.keyCode === COMPOSING) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     const chosen = shown[at];
     if (step) setAt(Math.min(shown.length - 1, Math.max(0, at + step)));
-    else if (event.key === "Enter" && chosen) onChoose(chosen.value);
-    else return;
-    event.preventDefault();
+    else if (event.key !== "Enter") return;
+    else if (chosen) onChoose(chosen.value);
+    event.preventDefault(); // Enter would also send a form that the list is in
   };
   const onInput = (/** @type {any} */ event) => {
     setSearch(event.target.value);

@@ -39,7 +39,7 @@ export function Popover({ label, title, className = "", panelClass = "", shortcu
     return () => observer.disconnect();
   }, [isOpen]);
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
-    if (event.key !== "Escape" || !isOpen) return;
+    if (event.key !== "Escape" || !isOpen || event.isComposing) return; // an input method has an Escape of its own
     event.stopPropagation();
     close();
   };
