@@ -47,7 +47,7 @@ export function signedOut() {
  */
 export async function call(method, path, options = {}) {
   const response = await request(method, path, options, "application/json");
-  return /** @type {any} */ (response.status === 204 ? null : await jsonOf(response, options.exact));
+  return /** @type {any} */ (response.status === 204 ? null : await whole(jsonOf(response, options.exact)));
 }
 
 /**
@@ -60,7 +60,7 @@ export async function call(method, path, options = {}) {
  * @param {string} mediaType
  */
 export async function download(method, path, options, mediaType) {
-  return (await request(method, path, options, mediaType)).blob();
+  return whole((await request(method, path, options, mediaType)).blob());
 }
 
 /** @param {string} method @param {string} path @param {{path?: Record<string, string>, parameters?: Parameters, body?: unknown, signal?: AbortSignal}} options @param {string} accept */
@@ -76,7 +76,7 @@ async function request(method, path, { path: names = {}, parameters = {}, body, 
     body: body === undefined ? undefined : JSON.stringify(body),
   });
   if (response.status === 401 && path !== "/v1/session") signedOut();
-  if (!response.ok) throw failure(response, await jsonOf(response));
+  if (!response.ok) throw failure(response, await refusalOf(response));
   return response;
 }
 
@@ -92,19 +92,39 @@ async function send(url, options) {
   try {
     return await fetch(url, options);
   } catch (error) {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    if (isAbort(error)) throw error;
     throw new ApiError("The service does not answer", { status: 0 });
+  }
+}
+
+/** A body up to its end: the connection may break off before, and a proxy may answer with a page of its own. @template T @param {Promise<T>} body @returns {Promise<T>} */
+async function whole(body) {
+  try {
+    return await body;
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    throw error instanceof SyntaxError ? new ApiError("This is no answer of the service", { status: 502 }) : new ApiError("The service does not answer", { status: 0 });
   }
 }
 
 /** @param {Response} response @param {"all" | readonly string[]} [exact] */
 async function jsonOf(response, exact = []) {
+  return exact.length ? parseJson(await response.text(), exact === "all" ? undefined : exact) : response.json();
+}
+
+/** What the service says of a refusal, null where something else refuses. @param {Response} response */
+async function refusalOf(response) {
   try {
-    return exact.length ? parseJson(await response.text(), exact === "all" ? undefined : exact) : await response.json();
+    return await response.json();
   } catch (error) {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    if (isAbort(error)) throw error;
     return null;
   }
+}
+
+/** @param {unknown} error */
+function isAbort(error) {
+  return error instanceof DOMException && error.name === "AbortError";
 }
 
 /** @param {Response} response @param {any} reply */
@@ -113,7 +133,15 @@ function failure(response, reply) {
     status: response.status,
     code: reply?.code,
     requestId: reply?.requestId,
-    retryAfterS: Number(response.headers.get("Retry-After")) || 0,
+    retryAfterS: secondsToWait(response.headers),
     errors: reply?.errors,
   });
+}
+
+/** What `Retry-After` asks for, a number or a date; 0 without one. @param {Headers} headers */
+function secondsToWait(headers) {
+  const text = headers.get("Retry-After") ?? "";
+  const now = Date.parse(headers.get("Date") ?? "") || Date.now(); // clocks of browsers may be wrong
+  const seconds = Number(text) || (Date.parse(text) - now) / 1000;
+  return seconds > 0 ? Math.ceil(seconds) : 0;
 }
