@@ -1032,6 +1032,58 @@ def test_view_that_could_not_be_loaded_is_loaded_by_another_try(page: Page) -> N
     assert said == "The service did not send this view"
 
 
+UNLOADED = "document.querySelector('.unloaded strong')?.textContent"
+
+
+@pytest.mark.parametrize("file", ["page.css", "main.js", "views/shell.js", "vendor/preact.js"])
+def test_a_page_that_was_loaded_in_part_says_so_and_is_loaded_again(page: Page, file: str) -> None:
+    page.tab.command("Network.enable")
+    page.tab.command("Network.setCacheDisabled", cacheDisabled=True)
+    page.tab.command("Network.setBlockedURLs", urls=[f"*/{file}"])
+    page.open("/")
+    said = page.until(UNLOADED)
+    page.tab.command("Network.setBlockedURLs", urls=[])
+    page.click(".unloaded button", "Try again")
+    page.totals(VISITORS)
+    page.tab.command("Network.setCacheDisabled", cacheDisabled=False)
+
+    assert said == "This page did not load completely"
+    assert page.until(f"[{UNLOADED} ?? '']") == [""]
+    assert page.problems() == []
+
+
+def test_charts_that_could_not_be_loaded_say_so(page: Page) -> None:
+    page.tab.command("Network.enable")
+    page.tab.command("Network.setCacheDisabled", cacheDisabled=True)
+    page.tab.command("Network.setBlockedURLs", urls=["*/vendor/uplot.js"])
+    page.open("/")
+    said = page.until("document.querySelector('.chart-space p')?.textContent")
+    problems = page.problems()
+    page.tab.command("Network.setBlockedURLs", urls=[])
+    page.click(".chart-space button", "Load the page again")
+    page.until("document.querySelector('.chart canvas') !== null")
+    page.tab.command("Network.setCacheDisabled", cacheDisabled=False)
+
+    assert said.startswith("The service did not send what draws charts.")
+    assert problems == []
+
+
+def test_first_steps_that_could_not_be_loaded_say_so(page: Page) -> None:
+    page.tab.command("Network.enable")
+    page.tab.command("Network.setCacheDisabled", cacheDisabled=True)
+    page.tab.command("Network.setBlockedURLs", urls=["*/views/setup.js"])
+    page.open("/", website_id=page.service.website(public=True))
+    said = page.until("document.querySelector('.failure strong')?.textContent")
+    problems = page.problems()
+    page.tab.command("Network.setBlockedURLs", urls=[])
+    page.click(".failure button", "Try again")
+    page.until("document.querySelector('.setup') !== null")
+    page.tab.command("Network.setCacheDisabled", cacheDisabled=False)
+
+    assert said == "The service did not send this view"
+    assert problems == []
+
+
 CHOSEN = "document.querySelector('[aria-pressed=true] .name')?.textContent"
 FILTERS = json.dumps([{"field": "constructor", "operator": "eq", "value": 1}])
 

@@ -76,7 +76,7 @@ def test_index_loads_files_of_the_page_and_has_no_code_of_its_own() -> None:
 
     linked = re.findall(r'(?:src|href)="/app/assets/([^"]+)"', index)
 
-    assert {"main.js", "page.css", "theme.js"} <= set(linked)
+    assert {"main.js", "page.css", "theme.js", "load_errors.js"} <= set(linked)
     assert [file for file in linked if not (PAGE / file).is_file()] == []
     assert re.findall(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=", index) == []
 
@@ -110,7 +110,8 @@ def gzip_bytes(paths: Iterable[Path]) -> int:
 
 
 def test_first_view_loads_at_most_80_kb_before_its_chart() -> None:
-    page = {PAGE / "index.html", PAGE / "page.css", PAGE / "icon.svg", PAGE / "theme.js"}
+    names = ("index.html", "page.css", "icon.svg", "theme.js", "load_errors.js")
+    page = {PAGE / one for one in names}
 
     loaded = page | loaded_with(PAGE / "main.js")
 

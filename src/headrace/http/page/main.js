@@ -1,7 +1,7 @@
 /** The page: who is signed in, and the view that the URL names. */
 
 import { amend, firstKey, firstTimes, listen, now, page, session, viewUrl, website } from "./app_state.js";
-import { ApiError, whenSignedOut } from "./api/client.js";
+import { whenSignedOut } from "./api/client.js";
 import { fetchSession, rightsOf, whenChangedElsewhere } from "./api/session.js";
 import { forgetBreakdowns } from "./api/standard.js";
 import { announceView, beginLoading, endLoading, SLOW_MS } from "./controls/announce.js";
@@ -9,7 +9,7 @@ import { handOverDrafts, keepDrafts } from "./controls/draft.js";
 import { keepFocus } from "./controls/focus.js";
 import { Guard } from "./controls/guard.js";
 import { forget, refresh, useLoad } from "./controls/load.js";
-import { Empty, Failure, Skeleton } from "./controls/messages.js";
+import { Empty, Failure, NotSent, Skeleton } from "./controls/messages.js";
 import { learnFirst, settleZone } from "./controls/range_picker.js";
 import { keepScroll } from "./controls/scroll.js";
 import { html } from "./html.js";
@@ -105,17 +105,16 @@ function Signed() {
 /** @param {{name: string, entry: View}} props */
 function Opened({ name, entry }) {
   const [, setTurn] = useState(0);
-  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const [isMissing, setMissing] = useState(false);
   const Content = loaded.get(name);
   // All days begin with the first row, and nothing can be asked of them before it is known.
   const isWaiting = entry.hasDays && "isAll" in page.value.range && page.value.website !== "" && !(firstKey.value in firstTimes.value);
   const first = useLoad(isWaiting ? `first of ${firstKey.value}` : "", learnFirst);
   useEffect(() => {
     if (Content) return;
-    entry.load().then((component) => (loaded.set(name, component), setTurn(1)), setError);
+    entry.load().then((component) => (loaded.set(name, component), setTurn(1)), () => setMissing(true));
   }, []);
-  // A browser may keep that an import failed, and an updated service has other files: the page is loaded again.
-  if (error != null) return html`<${Failure} error=${new ApiError("The service did not send this view", { status: 0, code: "NO_VIEW" })} onRetry=${() => location.reload()} />`;
+  if (isMissing) return html`<${NotSent} />`;
   if (!page.value.website && name !== "admin") return html`<${NoWebsite} />`;
   if (first.error != null) return html`<${Failure} error=${first.error} onRetry=${first.reload} />`;
   if (isWaiting) return html`<section class="card"><${Skeleton} /></section>`;

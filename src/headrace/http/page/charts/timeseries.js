@@ -30,6 +30,7 @@ export function TimeSeries({ times, series: lines, open = -1, label, names, form
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [pointed, setPointed] = useState(/** @type {{index: number, left: number, width: number} | null} */ (null));
   const [look, setLook] = useState(currentLook);
+  const [isMissing, setMissing] = useState(false);
   useEffect(() => {
     const onChange = () => setLook(currentLook());
     dark.addEventListener("change", onChange);
@@ -58,7 +59,7 @@ export function TimeSeries({ times, series: lines, open = -1, label, names, form
         root,
       );
       observer.observe(root);
-    });
+    }, () => setMissing(true));
     return () => {
       isGone = true;
       observer.disconnect();
@@ -66,6 +67,7 @@ export function TimeSeries({ times, series: lines, open = -1, label, names, form
       setPointed(null);
     };
   }, [content, theme.value, look, height]);
+  if (isMissing) return html`<${NoChart} />`;
   const colors = seriesColors(series);
   const tip = pointed && pointed.index < times.length ? pointed : null; // the chart of more buckets is still drawn
   return html`<figure class="chart" aria-label=${label}>
@@ -76,6 +78,12 @@ export function TimeSeries({ times, series: lines, open = -1, label, names, form
         <i style=${{ background: `var(${colors[index]})` }}></i><bdi>${name}</bdi><span>${format(values[tip.index] ?? null)}</span></div>`)}
     </div>`}
   </figure>`;
+}
+
+/** What stands for charts where the service did not send what draws them. A browser may keep that, so the page is loaded again. */
+function NoChart() {
+  return html`<div class="chart-space" role="status"><p>The service did not send what draws charts. It may be restarting, or have been updated.</p>
+    <p class="actions"><button type="button" onClick=${() => location.reload()}>Load the page again</button></p></div>`;
 }
 
 /** Where a tip has more room, and how wide it may be there. @param {{left: number, width: number}} tip */

@@ -42,6 +42,12 @@ export function Failure({ error, onRetry }) {
   </div>`;
 }
 
+/** A module that a view needs has not come. Browsers may keep that an import failed, and an updated service has other files: the page is loaded again. */
+export function NotSent() {
+  const [error] = useState(() => new ApiError("The service did not send this view", { status: 0, code: "NO_VIEW" }));
+  return html`<${Failure} error=${error} onRetry=${() => location.reload()} />`;
+}
+
 /** In how many seconds a call is worth another try, 0 for none. @param {ApiError} error */
 function waitS({ status, code, retryAfterS }) {
   if (status === 0 || status === 502) return code ? 0 : NO_ANSWER_S;

@@ -8,7 +8,7 @@ import { Breakdown } from "../controls/breakdown.js";
 import { Figure } from "../controls/figure.js";
 import { FilterBar } from "../controls/filter_bar.js";
 import { forget, useLoad } from "../controls/load.js";
-import { Failure, marked, Skeleton } from "../controls/messages.js";
+import { Failure, marked, NotSent, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { html } from "../html.js";
 import { addDays, hasBegun, openBucket, todayIn } from "../state/dates.js";
@@ -107,8 +107,9 @@ function Nothing({ onFirst }) {
   const id = page.value.website;
   const { value, error } = useLoad(`event span ${id}`, (signal) => rowSpan(id, signal));
   const [steps, setSteps] = useState(/** @type {{Steps: any} | null} */ (null));
+  const [isMissing, setMissing] = useState(false);
   useEffect(() => {
-    import("./setup.js").then(({ FirstSteps }) => setSteps({ Steps: FirstSteps }));
+    import("./setup.js").then(({ FirstSteps }) => setSteps({ Steps: FirstSteps }), () => setMissing(true));
   }, []);
   if (!value && error == null) return html`<section class="card"><${Skeleton} lines=${2} /></section>`;
   if (value?.last !== "") {
@@ -118,7 +119,7 @@ function Nothing({ onFirst }) {
   }
   return html`<section class="card welcome"><h2>No events yet</h2>
       <p class="soft">The chart appears by itself with the first one. Two steps lead there:</p></section>
-    ${steps && html`<${steps.Steps} onFirst=${onFirst} />`}`;
+    ${isMissing && html`<${NotSent} />`}${steps && html`<${steps.Steps} onFirst=${onFirst} />`}`;
 }
 
 /** Whether there is nothing to show, and no filter that hides it. @param {Row} totals @param {object[]} filters */
