@@ -390,6 +390,26 @@ def test_days_that_are_left_to_the_service_are_named_as_unknown(page: Page) -> N
     assert shop.problems() == []
 
 
+def test_the_audit_log_shows_long_values_whole(page: Page) -> None:
+    origins = tuple(f"https://shop-{number}.example" for number in range(20))
+    author = page.service.directory.acting_as("key_of_ann")
+    author.update_website(WebsiteId(page.website), WebsiteChange(origins=origins))
+    page.open("admin/audit")
+    page.click(".lines summary", "website.update")
+    page.until("document.querySelector('.lines details').textContent.includes('shop-19')")
+    cut = page.until(
+        "[[...document.querySelectorAll('.lines details[open] td bdi')]"
+        ".filter((one) => one.scrollWidth > one.clientWidth).length]"
+    )
+    for width in (390, 1280):
+        page.set_width(width)
+        page.until(f"innerWidth === {width}")
+        assert page.overflow() <= 0
+
+    assert cut == [0]
+    assert page.problems() == []
+
+
 def another_website(page: Page) -> Page:
     """Return the same tab for a website of its own."""
     return Page(page.tab, page.service, page.service.website())

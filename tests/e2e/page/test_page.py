@@ -965,6 +965,23 @@ def test_errors_wait_in_sight(page: Page) -> None:
     assert page.problems() == []
 
 
+def test_a_long_session_id_of_an_error_fits_a_phone(page: Page) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    fault = {"timestamp": START_MS, "path": "/", "message": "Broken", "sessionId": "s" * 255}
+    assert own.service.post(f"/errors?client_id={own.website}", [fault]).status_code == 200
+    own.set_width(390)
+    own.open("errors")
+    own.settle()
+    own.click(".error-groups a")
+    own.until("document.querySelector('.card summary bdi')?.textContent.length === 255")
+    own.settle()
+    overflow = own.overflow()
+    own.set_width(1280)
+
+    assert overflow <= 0
+    assert own.problems() == []
+
+
 def test_an_error_whose_reports_name_no_session_says_so(page: Page) -> None:
     page.open("errors")
     page.settle()
