@@ -192,6 +192,32 @@ def test_a_link_without_readable_filters_shows_what_a_view_begins_with(
 
 
 @pytest.mark.parametrize(
+    ("view", "query", "words"),
+    [
+        ("funnels", {"steps": STEPS, "by": None, "window": None}, ["visitor", "a day", "nothing"]),
+        (
+            "retention",
+            {"granularity": None, "by": None, "periods": None, "first": None},
+            ["visitors", "week", "9"],
+        ),
+    ],
+)
+def test_a_link_with_null_for_a_word_shows_what_a_view_begins_with(
+    page: Page, view: str, query: Json, words: list[str]
+) -> None:
+    page.open(view, query=json.dumps(query))
+    page.settle()
+    shown = page.until(
+        "[...document.querySelectorAll('.query > .sentence .word:not(.add)')]"
+        ".map((one) => one.textContent)"
+    )
+
+    assert shown == words
+    assert page.until("!!document.querySelector('.answer') && !document.querySelector('.failure')")
+    assert page.problems() == []
+
+
+@pytest.mark.parametrize(
     ("view", "query", "refusal"),
     [
         ("funnels", {"steps": STEPS, "by": {}}, "Invalid by: "),

@@ -93,6 +93,11 @@ function isGroup(value) {
   return typeof value === "object" && value !== null && ("or" in value || "and" in value);
 }
 
+/** What an object of a link has: null is what it lacks. @param {Record<string, any>} found @returns {any} */
+export function withoutNulls(found) {
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== null));
+}
+
 /** The name of a select in rows. @param {{field: string, aggregate: string, alias?: string}} select */
 export function outputName({ field, aggregate, alias }) {
   return alias ?? (field === "*" ? "count_all" : `${aggregate}_${field.replaceAll(".", "_")}`);

@@ -13,7 +13,7 @@ import { columnWords, hasFilters } from "../state/filters.js";
 import { duration, exactNumber, percent, shortNumber, valueName } from "../state/format.js";
 import { parseJson } from "../state/json.js";
 import { stepName } from "../state/analyses/funnel_steps.js";
-import { withAt } from "../state/query_body.js";
+import { withAt, withoutNulls } from "../state/query_body.js";
 import { rowsByValue } from "../state/rows.js";
 import { PAGE_VIEW } from "../state/standard_types.js";
 
@@ -126,7 +126,7 @@ function ratio(part, whole) {
 function funnelOf(text) {
   try {
     const found = parseJson(text);
-    if (Array.isArray(found.steps) && found.steps.length >= 2 && found.steps.every(hasFilters)) return { window: FIRST.window, by: FIRST.by, ...found };
+    if (Array.isArray(found.steps) && found.steps.length >= 2 && found.steps.every(hasFilters)) return { window: FIRST.window, by: FIRST.by, ...withoutNulls(found) };
   } catch {
     // No funnel, or a broken one: the first one is shown and written into the URL.
   }

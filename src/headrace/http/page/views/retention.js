@@ -12,7 +12,7 @@ import { html } from "../html.js";
 import { hasFilters } from "../state/filters.js";
 import { bucketName, exactNumber, percent, shortBucketName, shortNumber } from "../state/format.js";
 import { parseJson } from "../state/json.js";
-import { withAt } from "../state/query_body.js";
+import { withAt, withoutNulls } from "../state/query_body.js";
 import { begunPeriods, isOpen, sizeOf, together } from "../state/analyses/cohorts.js";
 import { useEffect, useState } from "../vendor/hooks.js";
 
@@ -103,7 +103,7 @@ function Share({ count, size, isOpen = false }) {
 function wantedOf(text) {
   try {
     const found = parseJson(text);
-    const wanted = { ...FIRST, ...found, first: found.first ?? FIRST.first, return: found.return ?? FIRST.return };
+    const wanted = { ...FIRST, ...withoutNulls(found) };
     return hasFilters(wanted.first) && hasFilters(wanted.return) ? wanted : FIRST;
   } catch {
     return FIRST;
