@@ -268,6 +268,12 @@ test("the bucket that goes on is the one with the current time in the zone of th
   assert.equal(open("monthly", []), undefined);
 });
 
+test("of two hours with one label, the first goes on until the second begins", () => {
+  const labels = ["01:00:00", "02:00:00", "02:00:00", "03:00:00"].map((time) => `2026-10-25 ${time}`);
+  const open = (/** @type {string} */ utc) => dates.openBucket(labels, "hourly", "Europe/Berlin", Date.parse(`2026-10-25T${utc}:30Z`));
+  assert.deepEqual(["00:00", "00:59", "01:00", "01:59", "02:00"].map((utc) => open(utc)), [1, 1, 2, 2, 3]);
+});
+
 test("a range touches at most so many buckets", () => {
   const bounds = { startDate: "2026-03-01", endDate: "2026-03-30" };
   assert.deepEqual(["hourly", "daily", "weekly", "monthly"].map((name) => dates.bucketCount(bounds, name)), [721, 30, 6, 3]);

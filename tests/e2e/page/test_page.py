@@ -1008,6 +1008,20 @@ def test_a_long_session_id_of_an_error_fits_a_phone(page: Page) -> None:
     assert own.problems() == []
 
 
+def test_the_line_of_an_error_ends_with_the_hour_that_goes_on(page: Page) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    now_ms = int(datetime.now(UTC).timestamp() * 1000)
+    fault = {"timestamp": now_ms, "path": "/", "message": "Broken"}
+    assert own.service.post(f"/errors?client_id={own.website}", [fault]).status_code == 200
+    begun = {datetime.now(ZONE).hour + 1}
+    own.open("errors", last="1", timezone=str(ZONE))
+    points = own.until("document.querySelector('.error-groups polyline')?.getAttribute('points')")
+    begun.add(datetime.now(ZONE).hour + 1)
+
+    assert len(points.split()) in begun
+    assert own.problems() == []
+
+
 def test_an_error_whose_reports_name_no_session_says_so(page: Page) -> None:
     page.open("errors")
     page.settle()

@@ -7,7 +7,8 @@ const HEIGHT = 28;
 
 /** @param {{values: (number | null)[], label: string}} props */
 export function Sparkline({ values, label }) {
-  const numbers = values.map((value) => value ?? 0);
+  const known = values.map((value) => value ?? 0);
+  const numbers = known.length === 1 ? [...known, ...known] : known; // a line has two ends
   const high = Math.max(1e-9, ...numbers);
   const step = WIDTH / Math.max(1, numbers.length - 1);
   const points = numbers.map((value, index) => `${(index * step).toFixed(1)},${(HEIGHT - 2 - (value / high) * (HEIGHT - 4)).toFixed(1)}`);

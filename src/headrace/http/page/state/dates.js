@@ -5,6 +5,7 @@
 /** @typedef {"hourly" | "daily" | "weekly" | "monthly"} Granularity */
 
 export const MAX_DAYS = 3652;
+const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
 /** @param {string} text */
@@ -46,6 +47,9 @@ export function hasBegun(label, timezone, now = Date.now()) {
 export function openBucket(labels, granularity, timezone, now = Date.now()) {
   const text = localTime(timezone, now);
   const shared = { hourly: 13, daily: 10, monthly: 7 }[granularity];
+  // Where clocks are set back, two hours have one label; the first goes on while the second is still to come.
+  const isRepeated = granularity === "hourly" && localTime(timezone, now + HOUR_MS).slice(0, shared) === text.slice(0, shared);
+  if (isRepeated) return labels.findIndex((label) => label.slice(0, shared) === text.slice(0, shared));
   return labels.findLastIndex((label) => (shared ? label.slice(0, shared) === text.slice(0, shared) : label <= text && addDays(label, 7) > text.slice(0, 10)));
 }
 

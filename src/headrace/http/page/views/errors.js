@@ -10,7 +10,7 @@ import { useLoad } from "../controls/load.js";
 import { Empty, Failure, marked, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
 import { html } from "../html.js";
-import { bucketCount, openBucket } from "../state/dates.js";
+import { bucketCount, hasBegun, openBucket } from "../state/dates.js";
 import { ago, bucketName, bucketTime, counted, datetime, exactNumber, shortNumber } from "../state/format.js";
 import { firstByValue, rowsByValue } from "../state/rows.js";
 import { useState } from "../vendor/hooks.js";
@@ -58,7 +58,7 @@ function Groups({ column }) {
     <li class="head"><span>Error</span><span>Over time</span><span class="number">Errors</span><span class="number">Visitors</span><span class="number">Sessions</span><span class="number">Browsers</span><span>Seen</span></li>
     ${groups.value.data.map((row) => html`<li key=${row[column]}><a href=${viewUrl("errors", String(row[column]))}>
       <${Title} row=${described.get(row[column]) ?? { message: row["message"] ?? row[column] }} />
-      <${Sparkline} values=${(lines.get(row[column]) ?? []).map((one) => one["errors"])} label="Errors over time" />
+      <${Sparkline} values=${(lines.get(row[column]) ?? []).filter((one) => hasBegun(one["date"], timezone.value)).map((one) => one["errors"])} label="Errors over time" />
       <b class="number" title=${exactNumber(row["errors"])}>${shortNumber(row["errors"])}</b>
       <span class="number" title=${exactNumber(row["visitors"])}>${shortNumber(row["visitors"])}</span><span class="number" title=${exactNumber(row["sessions"])}>${shortNumber(row["sessions"])}</span><span class="number">${exactNumber(row["browsers"])}</span>
       <span class="seen" title=${`First ${datetime(row["first"], timezone.value)}, last ${datetime(row["last"], timezone.value)}`}>${ago(row["last"])}<small class="faint">first ${ago(row["first"])}</small></span></a></li>`)}</ul>
