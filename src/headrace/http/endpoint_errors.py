@@ -74,6 +74,12 @@ QUERY_ERRORS = (
     DirectoryUnavailable,
     SharedStateUnavailable,
 )
+SAVING_ERRORS = tuple(
+    error
+    for error in QUERY_ERRORS
+    if error not in (QueryTooLarge, QueryTimedOut, WebsiteMissingOrganization)
+)
+"""Of saved queries, which no credentials of a public website reach."""
 
 
 EXPORT_ERRORS = (

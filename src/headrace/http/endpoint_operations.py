@@ -37,20 +37,20 @@ def _administration_operation(endpoint: EndpointSpec, method: str, name: str) ->
     return Operation(endpoint, method, name, errors_of_path(endpoint.path, errors), endpoint.scope)
 
 
-SAVED_SHOW = Operation(
-    SAVED,
-    "GET",
-    "saved_show",
-    tuple(error for error in SAVED.errors if error not in (*CONTENT_ERRORS, StoreUnavailable)),
-    Scope.READ_DATA,
-    SAVED_ERROR_CODES,
-)
 SAVED_DELETE = Operation(
     SAVED,
     "DELETE",
     "saved_delete",
-    tuple(error for error in SAVED_SHOW.errors if error is not WebsiteMissingOrganization),
+    tuple(error for error in SAVED.errors if error not in (*CONTENT_ERRORS, StoreUnavailable)),
     SAVED.scope,
+    SAVED_ERROR_CODES,
+)
+SAVED_SHOW = Operation(
+    SAVED,
+    "GET",
+    "saved_show",
+    (*SAVED_DELETE.errors, WebsiteMissingOrganization),
+    Scope.READ_DATA,
     SAVED_ERROR_CODES,
 )
 ERASURES_LIST = Operation(

@@ -35,6 +35,7 @@ from headrace.http.endpoint_errors import (
     READING_ERRORS,
     RETENTION_CODES,
     SAVED_CODES,
+    SAVING_ERRORS,
     SIGN_IN_ERRORS,
     STANDARD_CODES,
     STORAGE_ERRORS,
@@ -147,8 +148,8 @@ SAVED_LIST = EndpointSpec(
     Envelope.QUERY,
     errors=tuple(
         error
-        for error in QUERY_ERRORS
-        if error not in (*CONTENT_ERRORS, InvalidQuery, QueryTooLarge, QueryTimedOut)
+        for error in SAVING_ERRORS
+        if error not in (*CONTENT_ERRORS, InvalidQuery, StoreUnavailable)
     ),
     scope=Scope.MANAGE_DATA,
 )
@@ -157,10 +158,7 @@ SAVED = EndpointSpec(
     "/v1/saved/{name}",
     ("PUT", "GET", "DELETE"),
     Envelope.QUERY,
-    errors=(
-        *(error for error in QUERY_ERRORS if error not in (QueryTooLarge, QueryTimedOut)),
-        NotFound,
-    ),
+    errors=(*SAVING_ERRORS, NotFound),
     scope=Scope.MANAGE_DATA,
     query_errors=SAVED_CODES,
 )

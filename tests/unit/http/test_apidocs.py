@@ -127,6 +127,19 @@ def limits(rules: dict[str, Any]) -> dict[str, Any]:
     return {name: rule for name, rule in rules.items() if name != "description"}
 
 
+def test_only_readers_of_saved_queries_learn_that_the_organization_is_gone() -> None:
+    names = {
+        operation["operationId"]
+        for operation in operations()
+        for response in operation["responses"].values()
+        for content in response.get("content", {}).values()
+        for example in content.get("examples", {}).values()
+        if example["value"]["code"] == "WEBSITE_MISSING_ORGANIZATION"
+    }
+
+    assert {name for name in names if name.startswith("saved")} == {"saved_answer", "saved_show"}
+
+
 ITEMS = ("CustomEvent", "WebVital", "ErrorReport", "PageView", "Engagement", "Identification")
 """They share the descriptions of fields that not all of them have."""
 
