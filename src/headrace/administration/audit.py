@@ -5,7 +5,7 @@ from typing import Final
 
 from headrace.administration.reach import find_reach
 from headrace.base.errors import InvalidQuery, QueryErrorCode
-from headrace.formats.directory_objects import JsonObject, audit_object
+from headrace.formats.directory_objects import AuditObject, audit_object
 from headrace.model.audit import DEFAULT_AUDIT_LINES, MAX_AUDIT_LINES, AuditLineId
 from headrace.model.tenancy import ApiKey
 from headrace.ports.directory import Directory
@@ -19,7 +19,7 @@ class AuditReader:
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
 
-    def list(self, caller: ApiKey, *, limit: str | None, before: str | None) -> list[JsonObject]:
+    def list(self, caller: ApiKey, *, limit: str | None, before: str | None) -> list[AuditObject]:
         """Return the newest lines before a line, newest first; the parameters are as received.
 
         Raises `InvalidQuery` for a limit that is no number from 1, `RejectedField` where `before`

@@ -3,7 +3,9 @@
 from headrace.administration.reach import Reach, find_reach
 from headrace.base.errors import NotFound
 from headrace.formats.quarantine_objects import (
-    JsonObject,
+    EntryContentObject,
+    EntryObject,
+    RetriedEntryObject,
     entry_object,
     entry_with_content_object,
     retried_entry_object,
@@ -26,13 +28,13 @@ class QuarantineAdministration:
         self._quarantine = quarantine
         self._directory = directory
 
-    def list(self, caller: ApiKey) -> list[JsonObject]:
+    def list(self, caller: ApiKey) -> list[EntryObject]:
         """Return all entries in reach, without their content."""
         reach, websites = self._reach(caller)
         found = self._quarantine.readable_entries()
         return [entry_object(one) for one in found if _is_reached(reach, websites, one)]
 
-    def read(self, caller: ApiKey, entry_id: str) -> JsonObject:
+    def read(self, caller: ApiKey, entry_id: str) -> EntryContentObject:
         """Return an entry with its content."""
         return entry_with_content_object(self._find(caller, entry_id))
 
@@ -40,7 +42,7 @@ class QuarantineAdministration:
         """Raise `NotFound` for an entry that is unknown or out of reach."""
         self._find(caller, entry_id)
 
-    def retry(self, caller: ApiKey, entry_id: str) -> JsonObject:
+    def retry(self, caller: ApiKey, entry_id: str) -> RetriedEntryObject:
         """Requeue an entry, and return it as it is then.
 
         Raises `RejectedField` for one whose file was changed so that it cannot be stored.

@@ -5,9 +5,10 @@ a body that breaks a rule, `NotFound` for an id that is unknown or out of reach,
 when the directory fails.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from headrace.administration.bodies import (
     NEW_KEY,
@@ -20,7 +21,11 @@ from headrace.administration.bodies import (
 from headrace.administration.reach import Reach, find_reach
 from headrace.base.errors import NotFound, RejectedField
 from headrace.formats.directory_objects import (
-    JsonObject,
+    DeletedObject,
+    KeyObject,
+    NewKeyObject,
+    OrganizationObject,
+    WebsiteObject,
     deleted_object,
     key_object,
     new_key_object,
@@ -37,23 +42,23 @@ from headrace.query.validate.decode_body import decode_body
 class Resource(Protocol):
     """One kind of objects."""
 
-    def list(self, caller: ApiKey) -> list[JsonObject]:
+    def list(self, caller: ApiKey) -> Sequence[Struct]:
         """Return all objects in reach, oldest first."""
         ...
 
-    def create(self, caller: ApiKey, body: bytes) -> JsonObject:
+    def create(self, caller: ApiKey, body: bytes) -> Struct:
         """Create the object of a body and return it."""
         ...
 
-    def read(self, caller: ApiKey, object_id: str) -> JsonObject:
+    def read(self, caller: ApiKey, object_id: str) -> Struct:
         """Return an object."""
         ...
 
-    def change(self, caller: ApiKey, object_id: str, body: bytes, /) -> JsonObject:
+    def change(self, caller: ApiKey, object_id: str, body: bytes, /) -> Struct:
         """Change what a body names of an object, and return it."""
         ...
 
-    def delete(self, caller: ApiKey, object_id: str) -> JsonObject:
+    def delete(self, caller: ApiKey, object_id: str) -> Struct:
         """Delete an object, and return it as it is then."""
         ...
 
@@ -64,11 +69,11 @@ class Organizations:
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
 
-    def list(self, caller: ApiKey) -> list[JsonObject]:
+    def list(self, caller: ApiKey) -> list[OrganizationObject]:
         """Return all organizations to an operator, none to others."""
         return [organization_object(one) for one in self._reached(caller)]
 
-    def create(self, caller: ApiKey, body: bytes) -> JsonObject:
+    def create(self, caller: ApiKey, body: bytes) -> OrganizationObject:
         """Create an organization."""
         if not _reach(self._directory, caller).is_operator:
             raise RejectedField(
@@ -77,18 +82,18 @@ class Organizations:
         name = decode_body(body, ORGANIZATION).name
         return organization_object(_as(self._directory, caller).create_organization(name))
 
-    def read(self, caller: ApiKey, object_id: str) -> JsonObject:
+    def read(self, caller: ApiKey, object_id: str) -> OrganizationObject:
         """Return an organization."""
         return organization_object(self._find(caller, object_id))
 
-    def change(self, caller: ApiKey, object_id: str, body: bytes) -> JsonObject:
+    def change(self, caller: ApiKey, object_id: str, body: bytes) -> OrganizationObject:
         """Rename an organization."""
         organization_id = self._find(caller, object_id).id
         name = decode_body(body, ORGANIZATION).name
         directory = _as(self._directory, caller)
         return organization_object(directory.rename_organization(organization_id, name))
 
-    def delete(self, caller: ApiKey, object_id: str) -> JsonObject:
+    def delete(self, caller: ApiKey, object_id: str) -> DeletedObject:
         """Delete an organization and its keys."""
         found = self._find(caller, object_id)
         _as(self._directory, caller).delete_organization(found.id)
@@ -111,12 +116,12 @@ class Websites:
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
 
-    def list(self, caller: ApiKey) -> list[JsonObject]:
+    def list(self, caller: ApiKey) -> list[WebsiteObject]:
         """Return the websites in reach."""
         reach = _reach(self._directory, caller)
         return [website_object(one) for one in self._directory.websites() if reach.has_website(one)]
 
-    def create(self, caller: ApiKey, body: bytes) -> JsonObject:
+    def create(self, caller: ApiKey, body: bytes) -> WebsiteObject:
         """Create a website in the caller's organization, or in one that an operator names."""
         organizations = self._directory.organizations()
         reach = find_reach(caller, organizations)
@@ -133,11 +138,11 @@ class Websites:
         )
         return website_object(made)
 
-    def read(self, caller: ApiKey, object_id: str) -> JsonObject:
+    def read(self, caller: ApiKey, object_id: str) -> WebsiteObject:
         """Return a website."""
         return website_object(self._find(_reach(self._directory, caller), object_id))
 
-    def change(self, caller: ApiKey, object_id: str, body: bytes) -> JsonObject:
+    def change(self, caller: ApiKey, object_id: str, body: bytes) -> WebsiteObject:
         """Change a website. Changes of its retention have effect at once."""
         organizations = self._directory.organizations()
         reach = find_reach(caller, organizations)
@@ -156,7 +161,7 @@ class Websites:
         )
         return website_object(_as(self._directory, caller).update_website(website_id, change))
 
-    def delete(self, caller: ApiKey, object_id: str) -> JsonObject:
+    def delete(self, caller: ApiKey, object_id: str) -> DeletedObject:
         """Delete a website. Its stored rows remain."""
         found = self._find(_reach(self._directory, caller), object_id)
         _as(self._directory, caller).delete_website(found.id)
@@ -175,12 +180,12 @@ class Keys:
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
 
-    def list(self, caller: ApiKey) -> list[JsonObject]:
+    def list(self, caller: ApiKey) -> list[KeyObject]:
         """Return the keys and sessions in reach, revoked ones included."""
         reach = _reach(self._directory, caller)
         return [key_object(one) for one in _all_keys(self._directory) if reach.has_key(one)]
 
-    def create(self, caller: ApiKey, body: bytes) -> JsonObject:
+    def create(self, caller: ApiKey, body: bytes) -> NewKeyObject:
         """Create a key that reaches no further than the caller; the object has its secret."""
         organizations = self._directory.organizations()
         reach = find_reach(caller, organizations)
@@ -203,15 +208,15 @@ class Keys:
         )
         return new_key_object(made, secret)
 
-    def read(self, caller: ApiKey, object_id: str) -> JsonObject:
+    def read(self, caller: ApiKey, object_id: str) -> KeyObject:
         """Return a key without its secret."""
         return key_object(self._find(caller, object_id))
 
-    def change(self, _caller: ApiKey, _object_id: str, _body: bytes, /) -> JsonObject:
+    def change(self, _caller: ApiKey, _object_id: str, _body: bytes, /) -> KeyObject:
         """Keys are not changed: there is no PATCH of them."""
         raise NotFound
 
-    def delete(self, caller: ApiKey, object_id: str) -> JsonObject:
+    def delete(self, caller: ApiKey, object_id: str) -> KeyObject:
         """Revoke a key and its sessions, or a session."""
         _as(self._directory, caller).revoke_key(self._find(caller, object_id).id)
         return key_object(self._find(caller, object_id))

@@ -1,8 +1,12 @@
 """The receipt of an erasure, as the command line and the API show it."""
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final, Literal
 
-from headrace.base.clock import utc_datetime
+from msgspec import Struct
+
+from headrace.base.datetime_text import format_iso
+from headrace.model.erasure import SelectorKind
 from headrace.ports.rows.erasure import Erasure
 
 QUARANTINE: Final = "quarantine"
@@ -29,28 +33,55 @@ _UNUSED_STORE: Final = (
 )
 
 
-def receipt(erasure: Erasure) -> dict[str, Any]:
+class ErasureReceipt(Struct, frozen=True, rename="camel"):
+    """The receipt of an erasure. It does not contain the identifier.
+
+    Times are ISO 8601 in UTC, null for what has not happened yet.
+    """
+
+    id: str
+    state: Literal["pending", "done"]
+    requested: str
+    answers_clean: str | None
+    done: str | None
+    by: str
+    website: str
+    selector: SelectorKind
+    subject: str | None
+    rows: Mapping[str, int]
+    by_hand: tuple[str, ...]
+    last_error: str | None
+
+
+class ErasureDryRun(Struct, frozen=True, rename="camel"):
+    """The rows that an erasure would erase now."""
+
+    dry_run: bool
+    rows: Mapping[str, int]
+
+
+def receipt(erasure: Erasure) -> ErasureReceipt:
     """Return the receipt. It does not contain the identifier."""
     subject = erasure.subjects[0].digest if erasure.subjects else ""
-    return {
-        "id": erasure.id,
-        "state": "done" if erasure.is_done else "pending",
-        "requested": _time(erasure.requested_ms),
-        "answersClean": _time(erasure.answers_clean_ms),
-        "done": _time(erasure.done_ms),
-        "by": erasure.by,
-        "website": erasure.website_id,
-        "selector": erasure.kind.value,
-        "subject": f"hmac-sha256:{subject}" if subject else None,
-        "rows": dict(erasure.rows),
-        "byHand": list(erasure.by_hand),
-        "lastError": erasure.last_error or None,
-    }
+    return ErasureReceipt(
+        id=erasure.id,
+        state="done" if erasure.is_done else "pending",
+        requested=format_iso(erasure.requested_ms),
+        answers_clean=_time_or_none(erasure.answers_clean_ms),
+        done=_time_or_none(erasure.done_ms),
+        by=erasure.by,
+        website=erasure.website_id,
+        selector=erasure.kind,
+        subject=f"hmac-sha256:{subject}" if subject else None,
+        rows=dict(erasure.rows),
+        by_hand=erasure.by_hand,
+        last_error=erasure.last_error or None,
+    )
 
 
-def rows_to_erase(erasure: Erasure) -> dict[str, Any]:
+def rows_to_erase(erasure: Erasure) -> ErasureDryRun:
     """Return what a dry run found: the rows that an erasure would erase now."""
-    return {"dryRun": True, "rows": dict(erasure.rows)}
+    return ErasureDryRun(dry_run=True, rows=dict(erasure.rows))
 
 
 def describe_what_remains(
@@ -83,7 +114,5 @@ def describe_gone_machine(machine_id: str, seen: str) -> str:
     )
 
 
-def _time(at_ms: int) -> str | None:
-    if not at_ms:
-        return None
-    return utc_datetime(at_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _time_or_none(at_ms: int) -> str | None:
+    return format_iso(at_ms) if at_ms else None

@@ -1,31 +1,52 @@
 """The JSON objects of quarantined entries: the same for commands and over HTTP."""
 
-from typing import Any
-
 import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from headrace.base.datetime_text import format_iso
 from headrace.ports.quarantine import StoredEntry
 
-JsonObject = dict[str, Any]
+
+class EntryObject(Struct, frozen=True):
+    """A quarantined entry. A record that cannot be decoded has no stream and no website."""
+
+    id: str
+    set_aside: str
+    stream: str | None
+    website: str | None
+    reason: str
 
 
-def entry_object(stored: StoredEntry) -> JsonObject:
-    """Return the JSON object of an entry. A record that cannot be decoded has no website."""
-    return {
-        "id": stored.id,
-        "set_aside": format_iso(stored.quarantined_ms),
-        "stream": stored.entry.stream,
-        "website": stored.website_id,
-        "reason": stored.entry.reason,
-    }
+class EntryContentObject(EntryObject, frozen=True):
+    """A quarantined entry with what its file has."""
+
+    content: msgspec.Raw
 
 
-def entry_with_content_object(stored: StoredEntry) -> JsonObject:
+class RetriedEntryObject(EntryObject, frozen=True):
+    """An entry that was requeued, and is in the quarantine no more."""
+
+    retried: bool
+
+
+def entry_object(stored: StoredEntry) -> EntryObject:
+    """Return the JSON object of an entry."""
+    return EntryObject(
+        id=stored.id,
+        set_aside=format_iso(stored.quarantined_ms),
+        stream=stored.entry.stream,
+        website=stored.website_id,
+        reason=stored.entry.reason,
+    )
+
+
+def entry_with_content_object(stored: StoredEntry) -> EntryContentObject:
     """Return the JSON object of an entry with what its file has."""
-    return {**entry_object(stored), "content": msgspec.Raw(stored.text)}
+    content = msgspec.Raw(stored.text)
+    return EntryContentObject(**asdict(entry_object(stored)), content=content)
 
 
-def retried_entry_object(stored: StoredEntry) -> JsonObject:
+def retried_entry_object(stored: StoredEntry) -> RetriedEntryObject:
     """Return the JSON object of an entry that was requeued, and is in the quarantine no more."""
-    return {**entry_object(stored), "retried": True}
+    return RetriedEntryObject(**asdict(entry_object(stored)), retried=True)

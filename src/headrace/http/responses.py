@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from enum import Enum
+from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -38,6 +39,8 @@ from headrace.base.errors import (
     WebsiteMissingOrganization,
     WebsiteNotFound,
 )
+
+_T = TypeVar("_T")
 
 Header = tuple[bytes, bytes]
 
@@ -127,6 +130,14 @@ class IngestionError(
     code: str
     request_id: str
     errors: tuple[FieldError, ...] = ()
+
+
+class Success(Struct, Generic[_T], frozen=True, rename="camel"):
+    """The body of a success below /v1 that is about `data`."""
+
+    success: bool
+    data: _T
+    request_id: str
 
 
 class QueryError(Struct, frozen=True, rename="camel"):

@@ -10,7 +10,7 @@ from headrace.model.tenancy import WebsiteId
 
 
 class SelectorKind(Enum):
-    """What the rows to erase have in common. `WEBSITE` selects all rows of the website."""
+    """What the rows to erase have in common. `website` selects all its rows."""
 
     ANONYMOUS_ID = "anonymousId"
     SESSION_ID = "sessionId"

@@ -12,6 +12,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -68,7 +69,7 @@ def lines(directory: SqlDirectory) -> list[Line]:
 
 
 def as_json(value: Any) -> Any:
-    return json.loads(json.dumps(value))
+    return json.loads(msgspec.json.encode(value))
 
 
 def without_ids(found: list[Line]) -> list[Line]:
@@ -443,12 +444,12 @@ def replay(found: list[Line]) -> Mapping[str, Any]:
 
 def state(directory: SqlDirectory) -> Mapping[str, Any]:
     keys = directory.keys()
-    objects = [
+    objects: list[Any] = [
         *map(organization_object, directory.organizations()),
         *map(website_object, directory.websites()),
         *(key_object(key) for key in keys if key.kind is KeyKind.KEY),
     ]
-    return {one["id"]: as_json(one) for one in objects}
+    return {one["id"]: one for one in map(as_json, objects)}
 
 
 Pick = Callable[[list[Any]], Any]

@@ -22,12 +22,27 @@ RETURNED = {
     "keys": ["plan", "value"],
     "values": 2,
     "refused": "INVALID_COLUMN",
+    "administered": {
+        "made": ["Shop", 30],
+        "renamed": "Store",
+        "listed": ["Store"],
+        "secret": True,
+        "revoked": [["read:data"], True],
+        "deleted": True,
+        "change": ["website.delete"],
+        "found": 2,
+        "erased": ["anonymousId", 2, True],
+        "shown": True,
+        "receipts": 1,
+    },
 }
-"""What both clients return: two events, one of them with a plan, and a query that is refused."""
+"""What both clients return: two events, one of them with a plan, and a query that is refused; a
+website that is deleted in the end, a key that is revoked, and an erasure of both events."""
 
 RUN_TYPESCRIPT = """
-import { run } from "./built/client.js";
-console.log(JSON.stringify(await run(...process.argv.slice(2))));
+import { administer, run } from "./built/client.js";
+const given = process.argv.slice(2);
+console.log(JSON.stringify({ ...(await run(...given)), administered: await administer(...given) }));
 """
 
 pytestmark = pytest.mark.slow
@@ -73,7 +88,8 @@ def folder(tmp_path: Path) -> Path:
 
 def arguments(service: Service) -> list[str]:
     """Return the address of the service, a key and a new website."""
-    return [service.url, service.key("track:events", "read:data").secret, service.website()]
+    key = service.key("track:events", "read:data", "manage:data", "manage:config")
+    return [service.url, key.secret, service.website()]
 
 
 @pytest.mark.node

@@ -17,6 +17,7 @@ from headrace.http.apidocs.guide import format_size, read_overview
 from headrace.http.apidocs.markdown import heading_id
 from headrace.http.apidocs.markdown_to_html import render_html
 from headrace.http.apidocs.openapi import make_document
+from headrace.http.apidocs.openapi_responses import SUCCESS_STATUSES
 from headrace.http.apidocs.operation_docs import OPERATION_DOCS
 from headrace.http.apidocs.render_html import content_security_policy, write_page
 from headrace.http.apidocs.render_markdown import write_reference
@@ -114,9 +115,10 @@ def test_limits_of_administration_are_those_of_the_directory() -> None:
     } == dict.fromkeys(("days", "events", "errors", "performance"), days)
     assert limits(schemas["NewKey"]["properties"]["scopes"]) == {
         "type": "array",
-        "items": {"enum": scopes},
+        "items": {"$ref": "#/components/schemas/Scope"},
         "minItems": 1,
     }
+    assert sorted(schemas["Scope"]["enum"]) == sorted(scopes)
     assert [
         limits(schemas[name]["properties"]["name"])
         for name in ("OrganizationBody", "NewWebsite", "WebsitePatch")
@@ -125,6 +127,17 @@ def test_limits_of_administration_are_those_of_the_directory() -> None:
 
 def limits(rules: dict[str, Any]) -> dict[str, Any]:
     return {name: rule for name, rule in rules.items() if name != "description"}
+
+
+def test_every_response_says_what_its_data_is() -> None:
+    data = {
+        name: limits(schema["properties"]["data"])
+        for name, schema in make_schemas().items()
+        if "data" in schema.get("properties", ())
+    }
+
+    assert data
+    assert [name for name, rules in data.items() if rules in ({}, {"type": "array"})] == []
 
 
 def test_only_readers_of_saved_queries_learn_that_the_organization_is_gone() -> None:
@@ -259,12 +272,14 @@ def test_body_example_is_valid(operation: Operation) -> None:
     "operation", [one for one in OPERATIONS if OPERATION_DOCS[one].response], ids=named
 )
 def test_response_example_matches_its_schema(operation: Operation) -> None:
-    reply: Any = OPERATION_DOCS[operation].response
-    example = OPERATION_DOCS[operation].example_response
+    for status in SUCCESS_STATUSES.get(operation, (200,)):
+        doc = OPERATION_DOCS[operation].response_of(status)
+        assert doc is not None
+        reply: Any = doc.type
 
-    converted = msgspec.convert(example, reply)
+        converted = msgspec.json.decode(msgspec.json.encode(doc.example), type=reply)
 
-    assert msgspec.json.decode(msgspec.json.encode(converted)) == example
+        assert msgspec.json.decode(msgspec.json.encode(converted)) == doc.example
 
 
 def test_error_example_matches_its_schema() -> None:

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from msgspec import structs
+import msgspec
+from msgspec import Struct, structs
 from sqlalchemy import func, insert, select
 
 from headrace.adapters.directory.rows import read_key
@@ -59,7 +60,7 @@ def _record_session(transaction: WriteTransaction, session_id: KeyId) -> None:
     change = AuditedChange(
         action=AuditAction.SESSION_CREATE,
         object_id=session.id,
-        after=key_object(session),
+        after=_shown(key_object(session)),
         organization_id=session.organization_id,
         website_ids=session.website_ids,
     )
@@ -94,8 +95,8 @@ def record_organization(
     _record(
         transaction,
         _ORGANIZATION_ACTIONS,
-        None if before is None else organization_object(before),
-        None if after is None else organization_object(after),
+        None if before is None else _shown(organization_object(before)),
+        None if after is None else _shown(organization_object(after)),
     )
 
 
@@ -106,8 +107,8 @@ def record_website(
     _record(
         transaction,
         WEBSITE_ACTIONS,
-        None if before is None else website_object(before),
-        None if after is None else website_object(after),
+        None if before is None else _shown(website_object(before)),
+        None if after is None else _shown(website_object(after)),
         website_ids=tuple({one.id for one in (before, after) if one is not None}),
     )
 
@@ -118,21 +119,21 @@ def record_key(transaction: WriteTransaction, before: ApiKey | None, after: ApiK
     _record(
         transaction,
         _KEY_ACTIONS,
-        None if before is None else key_object(before),
-        None if after is None else key_object(after),
+        None if before is None else _shown(key_object(before)),
+        None if after is None else _shown(key_object(after)),
         website_ids=() if key is None else key.website_ids,
     )
 
 
 def record_code(transaction: WriteTransaction, code: ApiKey) -> None:
     """Write the line of a sign-in code that was created, with the rights of its session."""
-    shown = code_object(code)
+    shown = _shown(code_object(code))
     _record_rights(transaction, AuditAction.CODE_CREATE, None, shown, code)
 
 
 def record_used_code(transaction: WriteTransaction, session: ApiKey) -> None:
     """Write the line of the session that was begun with a sign-in code."""
-    shown = key_object(session)
+    shown = _shown(key_object(session))
     _record_rights(transaction, AuditAction.CODE_USE, session.id, shown, session)
 
 
@@ -179,3 +180,9 @@ def _record(
         website_ids=website_ids,
     )
     record_change(transaction, change)
+
+
+def _shown(one: Struct) -> JsonObject:
+    """Return an object as a line keeps it."""
+    shown: JsonObject = msgspec.to_builtins(one)
+    return shown

@@ -16,7 +16,7 @@ from headrace.cli.options import base_url, data_options, setting_options
 from headrace.cli.output import JsonObject, print_json
 from headrace.cli.program import command_line
 from headrace.cli.secret_output import undone_unless_shown
-from headrace.formats.directory_objects import key_object, website_object
+from headrace.formats.directory_objects import new_key_object, website_object
 from headrace.http.tracker.files import snippet
 from headrace.model.tenancy import ApiKey, Scope, Website
 from headrace.ports.directory import Directory
@@ -165,8 +165,8 @@ def _as_object(made: Bootstrap, url: str) -> JsonObject:
         "url": url,
         "website": website_object(made.website),
         "sign_in": made.sign_in,
-        "tracking_key": {"key": made.tracking_secret, **key_object(made.tracking)},
-        "reading_key": {"key": made.reading_secret, **key_object(made.reading)},
+        "tracking_key": new_key_object(made.tracking, made.tracking_secret),
+        "reading_key": new_key_object(made.reading, made.reading_secret),
     }
 
 

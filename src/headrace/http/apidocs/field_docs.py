@@ -47,6 +47,47 @@ _PROMOTED_FIELDS: Mapping[str, str] = {
     for column in PROMOTED_COLUMNS
 }
 
+
+def _success(data: str) -> Mapping[str, str]:
+    return {
+        "success": "always true",
+        "data": data,
+        "requestId": "the id of the request, as in `X-Request-Id`",
+    }
+
+
+_ORGANIZATION_FIELDS: Mapping[str, str] = {
+    "id": "its id",
+    "name": "its display name",
+    "created": "when it was created",
+}
+_RETENTION_FIELDS: Mapping[str, str] = {
+    "days": "days of all tables without days of their own; null leaves it to the default of the"
+    " service",
+    "events": "days of `events`; null leaves it to `days`",
+    "errors": "days of `errors`; null leaves it to `days`",
+    "performance": "days of `performance`; null leaves it to `days`",
+}
+_KEY_FIELDS: Mapping[str, str] = {
+    "id": "its id",
+    "prefix": "the beginning of its secret, by which people recognize it",
+    "scopes": "what it may do, by name",
+    "organization": "its owner",
+    "websites": "the websites that it is limited to; empty for all of its organization",
+    "home": "the website of events that name none; null without one",
+    "created": "when it was created",
+    "expires": "time from which it is rejected; null for never",
+    "kind": "`key`, or `session` for one of the page",
+    "revoked": "when it was revoked; null if it was not",
+}
+_ENTRY_FIELDS: Mapping[str, str] = {
+    "id": "its id, the name of its file",
+    "set_aside": "when the store rejected it",
+    "stream": "the kind of the item; null for a record that cannot be decoded",
+    "website": "the website of the item; null for a record that cannot be decoded",
+    "reason": "why it was rejected",
+}
+
 FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
     "CustomEvent": _ITEM_FIELDS,
     "PageView": {**_PROMOTED_FIELDS, **_ITEM_FIELDS},
@@ -218,10 +259,52 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "kinds": "kinds of its values: `text`, `number`, `boolean`, `json` (objects and arrays)",
         "count": "number of events in which it has a value other than null",
     },
-    "AdministrationResponse": {
-        "success": "whether the call succeeded",
-        "data": "an object, or the list of all in reach, oldest first",
-        "requestId": "the request's id, as in X-Request-Id",
+    "OrganizationResponse": _success("the organization"),
+    "OrganizationListResponse": _success("the organizations"),
+    "OrganizationObject": _ORGANIZATION_FIELDS,
+    "WebsiteResponse": _success("the website"),
+    "WebsiteListResponse": _success("the websites"),
+    "WebsiteObject": {
+        **_ORGANIZATION_FIELDS,
+        "domain": "its domain, for display only; empty without one",
+        "organization": "its owner; null once that was deleted",
+        "public": "whether queries need no key",
+        "origins": "origins that may send events without a key; empty for all",
+        "retention": "days that its rows are kept",
+    },
+    "RetentionObject": _RETENTION_FIELDS,
+    "KeyResponse": _success("the key or session"),
+    "KeyListResponse": _success("the keys and sessions"),
+    "KeyObject": _KEY_FIELDS,
+    "NewKeyResponse": _success("the key, with its secret"),
+    "NewKeyObject": {**_KEY_FIELDS, "key": "its secret, which is not shown again"},
+    "DeletedResponse": _success("the id of what was deleted"),
+    "DeletedObject": {"id": "the id that it had", "deleted": "always true"},
+    "EntryResponse": _success("the entry"),
+    "EntryListResponse": _success("the entries"),
+    "EntryObject": _ENTRY_FIELDS,
+    "EntryContentObject": {**_ENTRY_FIELDS, "content": "what its file has"},
+    "RetriedEntryResponse": _success("the entry, which is in the quarantine no more"),
+    "RetriedEntryObject": {**_ENTRY_FIELDS, "retried": "always true"},
+    "QuarantineEntry": {
+        "log": "the log that it was read from",
+        "position": "where its record begins in the log",
+        "reason": "why it was rejected",
+        "stream": "the kind of the item",
+        "index": "the item within its record, counted from 0",
+        "item": "the item as it was to be stored, by field",
+        "payload": "a record that cannot be decoded, in base64",
+    },
+    "LogOffset": {"segment": "the segment of the log", "offset": "bytes from its beginning"},
+    "AuditResponse": _success("the lines"),
+    "AuditObject": {
+        "id": "the id of the line",
+        "time": "when it was changed",
+        "by": "the id of a key, `session ID`, `cli USER`, or `headrace` for the service",
+        "action": "what was done",
+        "object": "the id of what was changed; null for what has none",
+        "before": "the object before the change, or what is known of it; null for a new one",
+        "after": "the object after the change, or what is known of the change; null if it is gone",
     },
     "OrganizationBody": {"name": "display name"},
     "NewWebsite": {
@@ -241,11 +324,9 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "retention": "days that rows are kept; what is absent stays",
     },
     "RetentionBody": {
+        **_RETENTION_FIELDS,
         "days": "days of all tables without days of their own; 0 keeps rows for ever, null leaves"
         " it to the default of the service",
-        "events": "days of `events`; null leaves it to `days`",
-        "errors": "days of `errors`; null leaves it to `days`",
-        "performance": "days of `performance`; null leaves it to `days`",
     },
     "NewKey": {
         "scopes": "permissions of the key, at least one",
@@ -254,10 +335,26 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "home": "website of events that name none",
         "expires": "time from which the key is rejected, ISO 8601; never without it",
     },
-    "ErasureResponse": {
-        "success": "whether the call succeeded",
-        "data": "a receipt, a list of receipts, or the rows that a dry run found",
-        "requestId": "the request's id, as in X-Request-Id",
+    "ErasureResponse": _success("the receipt"),
+    "ErasureListResponse": _success("the receipts"),
+    "ErasureReceipt": {
+        "id": "the id of the erasure",
+        "state": "`done` once no file of the data directory has the rows",
+        "requested": "when it was asked for",
+        "answersClean": "since when no answer has the rows; null before",
+        "done": "since when no file has the rows; null before",
+        "by": "who asked for it, as in the audit log",
+        "website": "the website",
+        "selector": "what the erased rows have in common",
+        "subject": "a keyed hash of the value of the selector; null for a whole website",
+        "rows": "the number of erased rows of each table, and of quarantined entries",
+        "byHand": "what Headrace does not erase, and how to do it",
+        "lastError": "why the last step failed; null if it did not",
+    },
+    "ErasureDryRunResponse": _success("the rows"),
+    "ErasureDryRun": {
+        "dryRun": "always true",
+        "rows": "the number of rows of each table, and of quarantined entries",
     },
     "SchemaTable": {
         "name": "name in a query",

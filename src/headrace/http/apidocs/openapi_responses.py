@@ -17,7 +17,11 @@ from headrace.base.errors import (
     UnsupportedEncoding,
     UnsupportedMediaType,
 )
-from headrace.http.apidocs.descriptions.description import EXAMPLE_REQUEST_ID, OperationDoc
+from headrace.http.apidocs.descriptions.description import (
+    EXAMPLE_REQUEST_ID,
+    OperationDoc,
+    ResponseDoc,
+)
 from headrace.http.apidocs.schema_rules import Schema
 from headrace.http.apidocs.schemas import schema_ref
 from headrace.http.endpoint_operations import SESSION_END
@@ -131,7 +135,7 @@ class _ErrorExample(Struct, frozen=True):
     field_errors: tuple[FieldError, ...] = ()
 
 
-_SUCCESS_STATUSES: Mapping[Operation, Sequence[int]] = {
+SUCCESS_STATUSES: Mapping[Operation, Sequence[int]] = {
     ERASURES.first: (200, 202),
     SAVED.first: (200, 201),
     SESSION_END: (204,),
@@ -144,7 +148,7 @@ _SUCCESS_STATUSES: Mapping[Operation, Sequence[int]] = {
 
 def make_responses(operation: Operation, doc: OperationDoc) -> Document:
     """Return every response of an operation, by status."""
-    statuses = _SUCCESS_STATUSES.get(operation, (200,))
+    statuses = SUCCESS_STATUSES.get(operation, (200,))
     responses = {str(status): _success(operation, doc, status) for status in statuses}
     if operation == SAVED_ANSWER.first:
         responses["304"] = {
@@ -182,10 +186,14 @@ def _success(operation: Operation, doc: OperationDoc, status: int) -> Document:
         *(("ETag",) if spec is SAVED_ANSWER else ()),
     )
     response: Document = {"description": "Success", "headers": _headers(names)}
-    return response if status == 204 else {**response, "content": _success_content(spec, doc)}
+    return (
+        response
+        if status == 204
+        else {**response, "content": _success_content(spec, doc.response_of(status))}
+    )
 
 
-def _success_content(spec: EndpointSpec, doc: OperationDoc) -> Document:
+def _success_content(spec: EndpointSpec, doc: ResponseDoc | None) -> Document:
     if spec in _TEXT_TYPES:
         return {_TEXT_TYPES[spec]: {"schema": _TEXT}}
     if spec is SUBJECT_ACCESS:
@@ -195,9 +203,9 @@ def _success_content(spec: EndpointSpec, doc: OperationDoc) -> Document:
             media_type.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}}
             for media_type in MEDIA_TYPES.values()
         }
-    if spec is OPENAPI or doc.response is None:
+    if spec is OPENAPI or doc is None:
         return {JSON_TYPE: {"schema": {"type": "object"}}}
-    body = {"schema": schema_ref(doc.response), "example": doc.example_response}
+    body = {"schema": schema_ref(doc.type), "example": doc.example}
     return {JSON_TYPE: body, **_other_formats(spec)}
 
 

@@ -81,9 +81,10 @@ def _write_operation(method: str, path: str, operation: Document) -> Iterator[st
         yield write_table(("Parameter", "In", "Meaning"), map(_parameter_row, parameters))
     if body := operation.get("requestBody"):
         yield from _write_example("Body", body["content"]["application/json"])
-    yield from _write_example(
-        "Response", _success_of(operation).get("content", {}).get("application/json", {})
-    )
+    successes = _successes_of(operation)
+    for status, content in successes.items():
+        title = "Response" if len(successes) == 1 else f"Response with status {status}"
+        yield from _write_example(title, content)
     rows = dict.fromkeys(_response_rows(operation["responses"]))  # several errors look the same
     yield write_table(("Status", "Code", "Message"), rows)
 
@@ -201,7 +202,11 @@ def _compact(value: Any) -> str:  # noqa: ANN401 - plain JSON
     return msgspec.json.format(msgspec.json.encode(value), indent=0).decode()
 
 
-def _success_of(operation: Document) -> Document:
-    """Return the first response to a request that succeeds."""
-    responses: Mapping[str, Document] = operation["responses"]
-    return next(one for status, one in responses.items() if status.startswith("2"))
+def _successes_of(operation: Document) -> Mapping[str, Document]:
+    """Return the JSON contents of successes by status; of several that are equal, the first."""
+    found: dict[str, Document] = {}
+    for status, response in operation["responses"].items():
+        content = response.get("content", {}).get("application/json")
+        if status.startswith("2") and content and content not in found.values():
+            found[status] = content
+    return found

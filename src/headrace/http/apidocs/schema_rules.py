@@ -156,7 +156,6 @@ SCHEMA_OVERRIDES: Mapping[tuple[str, str], Schema] = {
     },
     ("StandardRequest", "lastDays"): _LAST_DAYS,
     ("StandardRequest", "compare"): _COMPARE,
-    ("StandardResponse", "success"): {"const": True},
     ("StandardResponse", "data"): {
         "type": "object",
         "properties": {
@@ -200,16 +199,18 @@ SCHEMA_OVERRIDES: Mapping[tuple[str, str], Schema] = {
     },
     ("NewKey", "scopes"): {
         "type": "array",
-        "items": {"enum": [scope.value for scope in Scope]},
+        "items": {"$ref": f"{SCHEMA_PREFIX}{Scope.__name__}"},
         "minItems": 1,
     },
     ("SavedDefinition", "query"): {"$ref": f"{SCHEMA_PREFIX}QueryRequest"},
+    ("EntryContentObject", "content"): {"$ref": f"{SCHEMA_PREFIX}QuarantineEntry"},
+    ("ErasureDryRun", "dryRun"): {"const": True},
+    ("DeletedObject", "deleted"): {"const": True},
+    ("RetriedEntryObject", "retried"): {"const": True},
     ("CountResponse", "type"): {"enum": ["custom_event", "web_vitals", "error", "engagement"]},
     ("BatchResponse", "batch"): {"const": True},
     ("BatchItemResult", "type"): {"const": "track"},
     ("SingleResponse", "type"): {"enum": ["track", "identify"]},
-    ("QueryResponse", "success"): {"const": True},
-    ("QueryError", "success"): {"const": False},
 }
 """Rules that the types lack: the decoder accepts more, so that validation can name the error."""
 

@@ -10,13 +10,30 @@ from headrace.administration.bodies import NewKey, NewWebsite, OrganizationBody,
 from headrace.http.apidocs.field_docs import FIELD_DESCRIPTIONS
 from headrace.http.apidocs.schema_rules import SCHEMA_OVERRIDES, SCHEMA_PREFIX, SCHEMA_RULES, Schema
 from headrace.http.responses import IngestionError, QueryError
-from headrace.http.routes.administration.objects import AdministrationResponse
+from headrace.http.routes.administration.responses import (
+    AuditResponse,
+    DeletedResponse,
+    EntryListResponse,
+    EntryResponse,
+    KeyListResponse,
+    KeyResponse,
+    NewKeyResponse,
+    OrganizationListResponse,
+    OrganizationResponse,
+    RetriedEntryResponse,
+    WebsiteListResponse,
+    WebsiteResponse,
+)
 from headrace.http.routes.formats.query_results import QueryResponse
 from headrace.http.routes.formats.sql_results import SqlResponse
 from headrace.http.routes.formats.standard_results import StandardResponse
 from headrace.http.routes.ingest import BatchResponse, CountResponse, SingleResponse
 from headrace.http.routes.operations import HealthResponse, ReadyResponse
-from headrace.http.routes.rows.erasures import ErasureResponse
+from headrace.http.routes.rows.erasures import (
+    ErasureDryRunResponse,
+    ErasureListResponse,
+    ErasureResponse,
+)
 from headrace.http.routes.rows.storage import StorageResponse
 from headrace.http.routes.saved.definitions import (
     SavedDefinitionResponse,
@@ -35,6 +52,7 @@ from headrace.model.wire import (
     WebVital,
 )
 from headrace.model.wire_analyses import FunnelRequest, RetentionRequest, StandardRequest
+from headrace.ports.quarantine import QuarantineEntry
 from headrace.query.schema.service import EventName, PropertyKey
 
 
@@ -106,9 +124,23 @@ RESPONSE_BODIES: tuple[type[Struct], ...] = (
     SavedTokenResponse,
     SchemaResponse,
     ErasureResponse,
+    ErasureListResponse,
+    ErasureDryRunResponse,
     SessionResponse,
     StorageResponse,
-    AdministrationResponse,
+    OrganizationResponse,
+    OrganizationListResponse,
+    WebsiteResponse,
+    WebsiteListResponse,
+    KeyResponse,
+    KeyListResponse,
+    NewKeyResponse,
+    DeletedResponse,
+    EntryResponse,
+    EntryListResponse,
+    QuarantineEntry,
+    RetriedEntryResponse,
+    AuditResponse,
     HealthResponse,
     ReadyResponse,
     PinnedScript,
@@ -142,6 +174,8 @@ def _complete_schema(name: str, schema: Schema) -> Schema:
 
 
 def _complete_field(name: str, field: str, rules: Schema) -> Schema:
+    if field == "success":
+        rules = {"const": name != QueryError.__name__}
     overridden: Schema = _spelled_out(SCHEMA_OVERRIDES.get((name, field), rules))
     kept = {key: value for key, value in overridden.items() if (key, value) != ("default", None)}
     return {"description": FIELD_DESCRIPTIONS[name][field], **kept}

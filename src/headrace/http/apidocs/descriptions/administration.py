@@ -12,7 +12,20 @@ from headrace.http.apidocs.descriptions.description import (
     OperationDoc,
 )
 from headrace.http.endpoint_spec import Operation
-from headrace.http.routes.administration.objects import AdministrationResponse
+from headrace.http.routes.administration.responses import (
+    AuditResponse,
+    DeletedResponse,
+    EntryListResponse,
+    EntryResponse,
+    KeyListResponse,
+    KeyResponse,
+    NewKeyResponse,
+    OrganizationListResponse,
+    OrganizationResponse,
+    RetriedEntryResponse,
+    WebsiteListResponse,
+    WebsiteResponse,
+)
 
 _ORGANIZATION = {
     "id": "org_Zb1Qm0cT9yWk3fVx",
@@ -59,7 +72,7 @@ DESCRIPTIONS: Mapping[Operation, OperationDoc] = {
         ADMINISTRATION,
         "Create an organization",
         "Only a key of the organization `default` that is not limited to websites may.",
-        AdministrationResponse,
+        OrganizationResponse,
         _example(_ORGANIZATION),
         OrganizationBody,
         {"name": "Shop"},
@@ -70,14 +83,14 @@ DESCRIPTIONS: Mapping[Operation, OperationDoc] = {
         "List the organizations",
         "Returns all organizations, oldest first, to a key that may create them, and none to"
         " others.",
-        AdministrationResponse,
+        OrganizationListResponse,
         _example([_ORGANIZATION]),
     ),
     endpoints.ADMIN_ORGANIZATION.first: OperationDoc(
         ADMINISTRATION,
         "Rename an organization",
         "Changes its name and nothing else.",
-        AdministrationResponse,
+        OrganizationResponse,
         _example(_ORGANIZATION),
         OrganizationBody,
         {"name": "Shop"},
@@ -87,21 +100,21 @@ DESCRIPTIONS: Mapping[Operation, OperationDoc] = {
         ADMINISTRATION,
         "Show an organization",
         "Returns an organization in reach.",
-        AdministrationResponse,
+        OrganizationResponse,
         _example(_ORGANIZATION),
     ),
     operations.ADMIN_ORGANIZATION_DELETE: OperationDoc(
         ADMINISTRATION,
         "Delete an organization",
         "Deletes it with its keys; its websites remain, but accept no events.",
-        AdministrationResponse,
+        DeletedResponse,
         _example({"id": _ORGANIZATION["id"], "deleted": True}),
     ),
     endpoints.ADMIN_WEBSITES.first: OperationDoc(
         ADMINISTRATION,
         "Create a website",
         "The id of the website is not secret.",
-        AdministrationResponse,
+        WebsiteResponse,
         _example(_WEBSITE),
         NewWebsite,
         {"name": "My blog", "origins": ["https://blog.example.com"], "retention": {"days": 365}},
@@ -111,14 +124,14 @@ DESCRIPTIONS: Mapping[Operation, OperationDoc] = {
         ADMINISTRATION,
         "List the websites",
         "Returns the websites in reach, oldest first.",
-        AdministrationResponse,
+        WebsiteListResponse,
         _example([_WEBSITE]),
     ),
     endpoints.ADMIN_WEBSITE.first: OperationDoc(
         ADMINISTRATION,
         "Change a website",
         "What the body does not name stays as it is.",
-        AdministrationResponse,
+        WebsiteResponse,
         _example(_WEBSITE),
         WebsitePatch,
         {"public": True, "retention": {"errors": 30}},
@@ -128,14 +141,14 @@ DESCRIPTIONS: Mapping[Operation, OperationDoc] = {
         ADMINISTRATION,
         "Show a website",
         "Returns a website in reach.",
-        AdministrationResponse,
+        WebsiteResponse,
         _example(_WEBSITE),
     ),
     operations.ADMIN_WEBSITE_DELETE: OperationDoc(
         ADMINISTRATION,
         "Delete a website",
         "Its rows remain on disk, but cannot be queried any more.",
-        AdministrationResponse,
+        DeletedResponse,
         _example({"id": _WEBSITE["id"], "deleted": True}),
     ),
     endpoints.ADMIN_KEYS.first: OperationDoc(
@@ -143,8 +156,8 @@ DESCRIPTIONS: Mapping[Operation, OperationDoc] = {
         "Create an API key",
         "The response has the secret as `key`. Only its hash is stored: it is not shown again. The"
         " new key reaches no further than the one that creates it, but may have other scopes.",
-        AdministrationResponse,
-        _example({"key": "hr_4jQx9…", **_KEY}),
+        NewKeyResponse,
+        _example({**_KEY, "key": "hr_4jQx9…"}),
         NewKey,
         {
             "scopes": ["read:data"],
@@ -158,21 +171,21 @@ DESCRIPTIONS: Mapping[Operation, OperationDoc] = {
         "List the API keys",
         "Returns the keys and sessions in reach without secrets, oldest first. Revoked ones are"
         " included.",
-        AdministrationResponse,
+        KeyListResponse,
         _example([_KEY]),
     ),
     endpoints.ADMIN_KEY.first: OperationDoc(
         ADMINISTRATION,
         "Describe an API key",
         "Returns a key or session without its secret. A key cannot be changed.",
-        AdministrationResponse,
+        KeyResponse,
         _example(_KEY),
     ),
     operations.ADMIN_KEY_REVOKE: OperationDoc(
         ADMINISTRATION,
         "Revoke an API key",
         "Revokes a key with the sessions that were begun with it, or a session, and returns it.",
-        AdministrationResponse,
+        KeyResponse,
         _example({**_KEY, "revoked": "2026-01-31T12:00:00.000Z"}),
     ),
     endpoints.ADMIN_QUARANTINE.first: OperationDoc(
@@ -181,7 +194,7 @@ DESCRIPTIONS: Mapping[Operation, OperationDoc] = {
         "Returns what the store of this machine rejected, by log and offset: events of the websites"
         " in reach. Operators also get entries of deleted websites, and records that cannot be"
         " decoded, which have no website. Entries whose files cannot be decoded are left out.",
-        AdministrationResponse,
+        EntryListResponse,
         _example([_ENTRY]),
     ),
     endpoints.ADMIN_ENTRY.first: OperationDoc(
@@ -189,7 +202,7 @@ DESCRIPTIONS: Mapping[Operation, OperationDoc] = {
         "Show a quarantined entry",
         "Returns an entry with its content: the event as it was to be stored, and where it came"
         " from.",
-        AdministrationResponse,
+        EntryResponse,
         _example(
             {
                 **_ENTRY,
@@ -210,7 +223,7 @@ DESCRIPTIONS: Mapping[Operation, OperationDoc] = {
         "Hands an entry to the store once more, as `headrace quarantine retry` does, and takes it"
         " out of the quarantine. What the store rejects again is quarantined again under a new id."
         " 503 while the engine does not load.",
-        AdministrationResponse,
+        RetriedEntryResponse,
         _example({**_ENTRY, "retried": True}),
     ),
     endpoints.ADMIN_AUDIT.first: OperationDoc(
@@ -221,7 +234,7 @@ DESCRIPTIONS: Mapping[Operation, OperationDoc] = {
         " `cli USER` for a command. Only operators see the lines of organizations, and of what"
         " concerns several organizations. No rate counts the call. An"
         " unknown parameter is 400.",
-        AdministrationResponse,
+        AuditResponse,
         _example(
             [
                 {

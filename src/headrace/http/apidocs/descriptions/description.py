@@ -24,11 +24,19 @@ EXAMPLE_REQUEST_ID = "5f0c6a1be27d4c39"
 EXAMPLE_TIMESTAMP_MS = 1_767_607_200_000
 
 
+class ResponseDoc(Struct, frozen=True):
+    """The type of a response, and an example."""
+
+    type: type[Struct]
+    example: Any
+
+
 class OperationDoc(Struct, frozen=True):
     """The description of a method of an endpoint.
 
     `item` is the type of the items in a request body, None without a body, or with one that is no
-    struct. `response` is None where a success has no JSON, or any.
+    struct. `response` is None where a success has no JSON, or any; `responses_by_status` has those
+    of statuses that answer with another one.
     `takes_arrays` is whether a body may be an array of items.
     """
 
@@ -40,3 +48,10 @@ class OperationDoc(Struct, frozen=True):
     item: type[Struct] | None = None
     example: Any = None
     takes_arrays: bool = True
+    responses_by_status: Mapping[int, ResponseDoc] = {}
+
+    def response_of(self, status: int) -> ResponseDoc | None:
+        """Return the response of a status that is a success."""
+        if status in self.responses_by_status or self.response is None:
+            return self.responses_by_status.get(status)
+        return ResponseDoc(self.response, self.example_response)

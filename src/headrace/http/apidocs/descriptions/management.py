@@ -9,9 +9,14 @@ from headrace.http.apidocs.descriptions.description import (
     MANAGEMENT,
     QUERIES,
     OperationDoc,
+    ResponseDoc,
 )
 from headrace.http.endpoint_spec import Operation
-from headrace.http.routes.rows.erasures import ErasureResponse
+from headrace.http.routes.rows.erasures import (
+    ErasureDryRunResponse,
+    ErasureListResponse,
+    ErasureResponse,
+)
 from headrace.http.routes.rows.storage import StorageResponse
 from headrace.http.routes.session import SessionResponse, SignInBody
 
@@ -56,13 +61,23 @@ DESCRIPTIONS: Mapping[Operation, OperationDoc] = {
         ErasureResponse,
         {"success": True, "data": _RECEIPT, "requestId": EXAMPLE_REQUEST_ID},
         example={"anonymousId": "v-1f7c"},
+        responses_by_status={
+            200: ResponseDoc(
+                ErasureDryRunResponse,
+                {
+                    "success": True,
+                    "data": {"dryRun": True, "rows": _RECEIPT["rows"]},
+                    "requestId": EXAMPLE_REQUEST_ID,
+                },
+            )
+        },
     ),
     operations.ERASURES_LIST: OperationDoc(
         MANAGEMENT,
         "List erasures",
         "Returns the receipts of a website's erasures, newest first. The key needs the scope"
         " `manage:data`. No rate counts the call.",
-        ErasureResponse,
+        ErasureListResponse,
         {"success": True, "data": [_RECEIPT], "requestId": EXAMPLE_REQUEST_ID},
     ),
     endpoints.SUBJECT_ACCESS.first: OperationDoc(

@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
+from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
-from msgspec import Struct
 
 from headrace.administration.audit import AuditReader
 from headrace.administration.authorize import AdministrationAuthorizer
@@ -19,12 +18,13 @@ from headrace.base.errors import (
     RejectedField,
 )
 from headrace.base.json_size import JsonLimits, check_json_size
+from headrace.formats.directory_objects import NewKeyObject
 from headrace.http import endpoints
 from headrace.http.endpoint_spec import EndpointSpec
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.request import Request
-from headrace.http.responses import JSON_HEADER, Header, Response
+from headrace.http.responses import JSON_HEADER, Header, Response, Success
 from headrace.http.routes.query import rate_limit_reporter, read_query_credentials
 from headrace.model.tenancy import ApiKey
 from headrace.ports.directory import Directory
@@ -42,14 +42,6 @@ class AdministrationUseCases(NamedTuple):
     resources: Mapping[EndpointSpec, Resource]
     quarantine: QuarantineAdministration
     audit_reader: AuditReader
-
-
-class AdministrationResponse(Struct, frozen=True, rename="camel"):
-    """The response of /v1/admin: an object, or a list of them."""
-
-    success: bool
-    data: Any
-    request_id: str
 
 
 class AdministrationRoute:
@@ -91,7 +83,7 @@ class AdministrationRoute:
                     self._resource.create, caller, await self._body(request, wire)
                 )
                 return administration_response(
-                    201, made, request, *((_NOT_STORED,) if "key" in made else ())
+                    201, made, request, *((_NOT_STORED,) if isinstance(made, NewKeyObject) else ())
                 )
             case "PATCH":
                 caller = await self._authorize_writing(request)
@@ -147,5 +139,5 @@ def administration_response(
     status: int, data: object, request: Request, *headers: Header
 ) -> Response:
     """Return a success in the envelope of /v1/admin."""
-    body = AdministrationResponse(success=True, data=data, request_id=request.request_id)
+    body = Success(success=True, data=data, request_id=request.request_id)
     return Response(status, msgspec.json.encode(body), (JSON_HEADER, *headers))

@@ -5,15 +5,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
-from msgspec import Struct
 
 from headrace.base.errors import InvalidBody, NotFound
 from headrace.base.json_size import JsonLimits, check_json_size
-from headrace.erasure.receipt import receipt, rows_to_erase
+from headrace.erasure.receipt import ErasureDryRun, ErasureReceipt, receipt, rows_to_erase
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.request import Request
-from headrace.http.responses import Response
+from headrace.http.responses import Response, Success
 from headrace.http.routes.query import rate_limit_reporter, read_query_credentials
 from headrace.http.routes.rows.selection_body import read_selection
 from headrace.model.erasure import ErasureRequest
@@ -24,12 +23,16 @@ from headrace.query.authorize import QueryAuthorizer
 _DRY_RUN: Final = "dryRun"
 
 
-class ErasureResponse(Struct, frozen=True, rename="camel"):
-    """A response about erasures: `data` is a receipt, a list of them, or the rows of a dry run."""
+class ErasureResponse(Success[ErasureReceipt], frozen=True):
+    """The receipt of an erasure."""
 
-    success: bool
-    data: Any
-    request_id: str
+
+class ErasureListResponse(Success[list[ErasureReceipt]], frozen=True):
+    """The receipts of a website's erasures, newest first."""
+
+
+class ErasureDryRunResponse(Success[ErasureDryRun], frozen=True):
+    """What a dry run found."""
 
 
 class ErasureBeginner(Protocol):
@@ -139,5 +142,5 @@ def parse_erasure(body: bytes, website_id: WebsiteId, *, by: str) -> ErasureRequ
 
 
 def _success(status: int, data: object, request: Request) -> Response:
-    body = ErasureResponse(success=True, data=data, request_id=request.request_id)
+    body = Success(success=True, data=data, request_id=request.request_id)
     return Response(status, msgspec.json.encode(body))
