@@ -11,7 +11,7 @@ import { emptySelection, isComplete, SELECTORS, selectorOf, storedRows } from ".
 import { counted, datetime } from "../../state/format.js";
 import { useEffect, useRef, useState } from "../../vendor/hooks.js";
 
-/** @typedef {Record<string, any>} Row */
+/** @typedef {import("../../api/admin.js").Receipt} ErasureReceipt */
 
 const PAUSE_MS = 5000;
 const STATES = /** @type {Record<string, string>} */ ({ pending: "erasing", done: "done" });
@@ -20,7 +20,7 @@ const TABLES = /** @type {Record<string, [string, string]>} */ ({ events: ["even
 export function Erasures() {
   const id = page.value.website;
   const { value, error, reload } = useLoad(`erasures ${id}`, (signal) => erasures(id, signal));
-  const isPending = value?.some((receipt) => receipt["state"] !== "done") ?? false;
+  const isPending = value?.some((receipt) => receipt.state !== "done") ?? false;
   useEffect(() => {
     if (!isPending) return undefined;
     const timer = setTimeout(reload, PAUSE_MS);
@@ -28,25 +28,23 @@ export function Erasures() {
   }, [value]);
   return html`<${Form} key=${id} website=${id} onDone=${reload} />
     ${error != null ? html`<${Failure} error=${error} onRetry=${reload} />` : !value ? html`<section class="card"><${Skeleton} lines=${3} /></section>` : html`<section class="card lines"><h2 class="pad">Receipts</h2>
-      ${value.length === 0 ? html`<${Empty} title="Nothing was erased" />` : value.map((receipt) => html`<${Receipt} key=${receipt["id"]} receipt=${receipt} />`)}</section>`}`;
+      ${value.length === 0 ? html`<${Empty} title="Nothing was erased" />` : value.map((receipt) => html`<${Receipt} key=${receipt.id} receipt=${receipt} />`)}</section>`}`;
 }
 
-/** @param {{receipt: Row}} props */
+/** @param {{receipt: ErasureReceipt}} props */
 function Receipt({ receipt }) {
-  const state = String(receipt["state"]);
   const time = (/** @type {string | null} */ iso) => (iso ? datetime(iso, timezone.value) : "not yet");
-  const byHand = /** @type {string[]} */ (receipt["byHand"] ?? []);
-  return html`<details><summary><b>${SELECTORS[receipt["selector"]] ?? receipt["selector"]}</b> <span class=${`rating ${state === "done" ? "good" : "fair"}`}>${STATES[state] ?? state}</span>
-      <span class="faint">${datetime(receipt["requested"], timezone.value)} · ${counted(storedRows(receipt["rows"]), "row", "rows")}</span></summary>
+  return html`<details><summary><b>${SELECTORS[receipt.selector] ?? receipt.selector}</b> <span class=${`rating ${receipt.state === "done" ? "good" : "fair"}`}>${STATES[receipt.state] ?? receipt.state}</span>
+      <span class="faint">${datetime(receipt.requested, timezone.value)} · ${counted(storedRows(receipt.rows), "row", "rows")}</span></summary>
     <dl class="facts">
-      <div><dt>Rows</dt><dd>${Object.entries(receipt["rows"] ?? {}).filter(([, rows]) => rows).map(([table, rows]) => counted(Number(rows), ...(TABLES[table] ?? ["row", "rows"]))).join(", ") || "none"}</dd></div>
-      <div><dt>Out of answers</dt><dd>${time(receipt["answersClean"])}</dd></div>
-      <div><dt>Off the disk</dt><dd>${time(receipt["done"])}</dd></div>
-      <div><dt>Asked by</dt><dd><bdi>${receipt["by"]}</bdi></dd></div>
-      <div><dt>Subject, as a keyed hash</dt><dd class="mono">${receipt["subject"]}</dd></div>
-      <div><dt>Receipt</dt><dd class="mono">${receipt["id"]}</dd></div>
-      ${byHand.length > 0 && html`<div><dt>To do by hand</dt><dd>${byHand.map((task) => html`<p key=${task}>${task}</p>`)}</dd></div>`}
-      ${receipt["lastError"] && html`<div><dt>Last failure</dt><dd class="refusal">${receipt["lastError"]}</dd></div>`}
+      <div><dt>Rows</dt><dd>${Object.entries(receipt.rows).filter(([, rows]) => rows).map(([table, rows]) => counted(rows, ...(TABLES[table] ?? ["row", "rows"]))).join(", ") || "none"}</dd></div>
+      <div><dt>Out of answers</dt><dd>${time(receipt.answersClean)}</dd></div>
+      <div><dt>Off the disk</dt><dd>${time(receipt.done)}</dd></div>
+      <div><dt>Asked by</dt><dd><bdi>${receipt.by}</bdi></dd></div>
+      <div><dt>Subject, as a keyed hash</dt><dd class="mono">${receipt.subject}</dd></div>
+      <div><dt>Receipt</dt><dd class="mono">${receipt.id}</dd></div>
+      ${receipt.byHand.length > 0 && html`<div><dt>To do by hand</dt><dd>${receipt.byHand.map((task) => html`<p key=${task}>${task}</p>`)}</dd></div>`}
+      ${receipt.lastError && html`<div><dt>Last failure</dt><dd class="refusal">${receipt.lastError}</dd></div>`}
     </dl></details>`;
 }
 
@@ -68,7 +66,7 @@ function Form({ website, onDone }) {
     try {
       const body = selectorOf(selection);
       if (rows === null) {
-        setCounted({ selection, rows: storedRows((await erase(website, { ...body, dryRun: true }))["rows"]) });
+        setCounted({ selection, rows: storedRows((await erase(website, { ...body, dryRun: true })).rows) });
       } else {
         await erase(website, body);
         if (shown.current === selection) setSelection(emptySelection());

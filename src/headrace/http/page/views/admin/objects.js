@@ -15,6 +15,9 @@ import { ObjectForm } from "./object_form.js";
 
 /** @typedef {Record<string, any>} Row */
 /** @typedef {import("../../api/admin.js").Kind} Kind */
+/** @typedef {import("../../api/admin.js").Organization} Organization */
+/** @typedef {import("../../api/admin.js").Website} Website */
+/** @typedef {import("../../api/admin.js").Key} Key */
 /** @typedef {import("./object_form.js").Field} Field */
 /** @typedef {{label: string, isDanger?: boolean, isOnPage?: boolean, confirm?: string, isOffered?: (row: Row) => boolean, run: (row: Row) => Promise<unknown>}} Action */
 
@@ -22,11 +25,11 @@ const MAX_LISTED = 200;
 const SCOPES = ["track:events", "read:data", "manage:data", "manage:config"];
 const text = (/** @type {unknown} */ value) => (Array.isArray(value) ? value.join(", ") || "all" : value == null || value === "" ? "–" : String(value));
 const scopeCell = (/** @type {string[]} */ scopes) => html`<span class="wrap">${scopes.map((scope) => html`<code key=${scope}>${scope}</code> `)}</span>`;
-const nameCell = (/** @type {Row} */ row) => html`<span class="line">${row["name"]}</span><small class="line faint mono">${row["id"]}</small>`;
-const keyCell = (/** @type {Row} */ row) => html`<span class="line"><span class="mono">${row["prefix"]}…</span> ${row["kind"] !== "key" && html`<span class="faint">${row["kind"]}</span>`}</span><small class="line faint mono">${row["id"]}</small>`;
-const isOver = (/** @type {Row} */ row) => row["expires"] && Date.parse(row["expires"]) <= Date.now();
-const stateCell = (/** @type {Row} */ row) => (row["revoked"] || isOver(row) ? html`<span class="wrap faint">${row["revoked"] ? "revoked" : "expired"} ${ago(row["revoked"] ?? row["expires"])}</span>` : row["expires"] ? html`<span class="wrap" title=${datetime(row["expires"], timezone.value)}>until ${datetime(row["expires"], timezone.value).slice(0, -3)}</span>` : "active");
-const option = (/** @type {Row} */ { id, name, domain }) => ({ value: id, label: name || id, hint: domain, isFoundByHint: true });
+const nameCell = (/** @type {Organization | Website} */ row) => html`<span class="line">${row.name}</span><small class="line faint mono">${row.id}</small>`;
+const keyCell = (/** @type {Key} */ row) => html`<span class="line"><span class="mono">${row.prefix}…</span> ${row.kind !== "key" && html`<span class="faint">${row.kind}</span>`}</span><small class="line faint mono">${row.id}</small>`;
+const isOver = (/** @type {Key} */ row) => row.expires && Date.parse(row.expires) <= Date.now();
+const stateCell = (/** @type {Key} */ row) => (row.revoked || isOver(row) ? html`<span class="wrap faint">${row.revoked ? "revoked" : "expired"} ${ago(row.revoked ?? row.expires ?? "")}</span>` : row.expires ? html`<span class="wrap" title=${datetime(row.expires, timezone.value)}>until ${datetime(row.expires, timezone.value).slice(0, -3)}</span>` : "active");
+const option = (/** @type {{id: string, name: string, domain?: string}} */ { id, name, domain }) => ({ value: id, label: name || id, hint: domain, isFoundByHint: true });
 const since = (/** @type {string} */ iso) => (iso ? ago(iso) : "–");
 
 export function Websites() {
@@ -34,23 +37,23 @@ export function Websites() {
   return html`<${Objects} kind="websites" noun="website" isChangeable=${true} columns=${[{ key: "whole", label: "Website", format: nameCell }, { key: "domain", label: "Domain", format: text }, { key: "public", label: "Public", isMinor: true, format: (/** @type {boolean} */ is) => (is ? "yes" : "no") }, { key: "origins", label: "Origins", isMinor: true, format: text }, { key: "created", label: "Created", isMinor: true, format: since }]}
     fields=${[{ name: "name", label: "Name", isRequired: true }, { name: "domain", label: "Domain" }, { name: "origins", label: "Allowed origins", isList: true, hint: "between commas; none allows all" }, ...organizationFields(organizations)]}
     actions=${[
-      { label: "Make public", isOffered: (/** @type {Row} */ row) => !row["public"], confirm: "Everybody may then read its figures.", run: (/** @type {Row} */ row) => change("websites", row["id"], { public: true }) },
-      { label: "Make private", isOffered: (/** @type {Row} */ row) => row["public"], run: (/** @type {Row} */ row) => change("websites", row["id"], { public: false }) },
-      { label: "Delete", isDanger: true, confirm: "Its events are refused from then on. What is stored of it stays until it is erased.", run: (/** @type {Row} */ row) => remove("websites", row["id"]) },
+      { label: "Make public", isOffered: (/** @type {Website} */ row) => !row.public, confirm: "Everybody may then read its figures.", run: (/** @type {Website} */ row) => change("websites", row.id, { public: true }) },
+      { label: "Make private", isOffered: (/** @type {Website} */ row) => row.public, run: (/** @type {Website} */ row) => change("websites", row.id, { public: false }) },
+      { label: "Delete", isDanger: true, confirm: "Its events are refused from then on. What is stored of it stays until it is erased.", run: (/** @type {Website} */ row) => remove("websites", row.id) },
     ]} />`;
 }
 
 export function Keys() {
   const organizations = useOrganizations();
   const websites = useLoad("admin websites", (signal) => list("websites", signal)).value ?? [];
-  const nameOf = (/** @type {string} */ id) => websites.find((one) => one["id"] === id)?.["name"] || id;
-  const reached = (/** @type {Row} */ { organization = organizations.find(({ name }) => name === "default")?.["id"] }) => websites.filter((one) => one["organization"] && (!organization || one["organization"] === organization)).map(option);
+  const nameOf = (/** @type {string} */ id) => websites.find((one) => one.id === id)?.name || id;
+  const reached = (/** @type {Row} */ { organization = organizations.find(({ name }) => name === "default")?.id }) => websites.filter((one) => one.organization && (!organization || one.organization === organization)).map(option);
   const writable = (/** @type {Row} */ values) => reached(values).filter(({ value }) => !values["websites"]?.length || values["websites"].includes(value));
-  const reachCell = (/** @type {Row} */ { websites: ids, home }) => html`<span class="wrap" title=${ids.join(", ")}>${text(ids.map(nameOf))}</span>${home && html`<small class="line faint" title=${home}>home: ${nameOf(home)}</small>`}`;
+  const reachCell = (/** @type {Key} */ { websites: ids, home }) => html`<span class="wrap" title=${ids.join(", ")}>${text(ids.map(nameOf))}</span>${home && html`<small class="line faint" title=${home}>home: ${nameOf(home)}</small>`}`;
   return html`<${Objects} kind="keys" noun="key" columns=${[{ key: "whole", label: "Key", format: keyCell }, { key: "scopes", label: "Scopes", format: scopeCell }, { key: "reach", label: "Websites", isMinor: true, format: reachCell }, { key: "state", label: "State", format: stateCell }]}
     fields=${[{ name: "scopes", label: "Scopes", isList: true, options: SCOPES, isRequired: true }, ...organizationFields(organizations), { name: "websites", label: "Websites", isList: true, choices: reached, hint: "none means all of the organization" },
       { name: "home", label: "Home website", choices: writable, isOffered: (/** @type {Row} */ values) => values["scopes"]?.includes("track:events"), hint: "for events that name no website", none: "none, or the only one that there is" }, { name: "expires", label: "Expires", type: "date", hint: "at 00:00 UTC of this day; never without one" }]}
-    actions=${[{ label: "Revoke", isDanger: true, isOffered: (/** @type {Row} */ row) => !row["revoked"], confirm: "Whoever uses it is refused within seconds.", run: (/** @type {Row} */ row) => remove("keys", row["id"]) }]} />`;
+    actions=${[{ label: "Revoke", isDanger: true, isOffered: (/** @type {Key} */ row) => !row.revoked, confirm: "Whoever uses it is refused within seconds.", run: (/** @type {Key} */ row) => remove("keys", row.id) }]} />`;
 }
 
 /** All organizations, of which a new object may belong to one; none where the session reaches its own alone. */
@@ -58,7 +61,7 @@ function useOrganizations() {
   return useLoad("admin organizations", (signal) => list("organizations", signal)).value ?? [];
 }
 
-/** @param {Row[]} organizations @returns {Field[]} */
+/** @param {Organization[]} organizations @returns {Field[]} */
 function organizationFields(organizations) {
   return [{ name: "organization", label: "Organization", choices: () => organizations.map(option), isOffered: () => organizations.length > 1, none: "that of this session" }];
 }
@@ -66,7 +69,7 @@ function organizationFields(organizations) {
 export function Organizations() {
   return html`<${Objects} kind="organizations" noun="organization" isChangeable=${true} columns=${[{ key: "whole", label: "Organization", format: nameCell }, { key: "created", label: "Created", isMinor: true, format: since }]}
     fields=${[{ name: "name", label: "Name", isRequired: true }]}
-    actions=${[{ label: "Delete", isDanger: true, confirm: "Its keys stop working, and its websites refuse events.", run: (/** @type {Row} */ row) => remove("organizations", row["id"]) }]} />`;
+    actions=${[{ label: "Delete", isDanger: true, confirm: "Its keys stop working, and its websites refuse events.", run: (/** @type {Organization} */ row) => remove("organizations", row.id) }]} />`;
 }
 
 /** @param {{kind: Kind, noun: string, columns: import("../../charts/data_table.js").TableColumn[], fields: Field[], actions: Action[], isChangeable?: boolean}} props */
@@ -133,7 +136,7 @@ function Actions({ row, actions, onDone }) {
   return html`<span class="ask offered">${error != null && html`<span class="refusal wrap" role="alert">${explain(error).title}</span>`}${offered.map((action) => html`<button key=${action.label} type="button" aria-label=${`${action.label} ${name}`} class=${`quiet ${action.isDanger ? "danger" : ""}`} onClick=${() => (action.confirm ? setAsked(action) : run(action))}>${doing === action.label ? `${doing} …` : action.label}</button>`)}</span>`;
 }
 
-/** An object with its values to be changed. @param {{kind: Kind, noun: string, fields: Field[], row: Row, onDone: (row: Row) => void, onCancel: () => void}} props */
+/** An object with its values to be changed. @param {{kind: keyof import("../../api/admin.js").Changes, noun: string, fields: Field[], row: Row, onDone: (row: Row) => void, onCancel: () => void}} props */
 function Changed({ kind, noun, fields, row, onDone, onCancel }) {
   const root = useRef(/** @type {HTMLElement | null} */ (null));
   useLayoutEffect(() => root.current?.querySelector("input")?.focus(), []);

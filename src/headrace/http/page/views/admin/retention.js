@@ -23,7 +23,7 @@ export function Retention({ onChanged }) {
   const { value, error, reload } = useLoad(`retention of ${id}`, (signal) => read("websites", id, signal));
   if (error != null) return html`<${Failure} error=${error} onRetry=${reload} />`;
   if (!value) return html`<section class="card"><${Skeleton} lines=${2} /></section>`;
-  const own = /** @type {Retention} */ (value["retention"] ?? {});
+  const own = /** @type {Retention} */ (value.retention);
   return html`<${Form} key=${JSON.stringify(own)} website=${id} own=${own} onChanged=${() => (reload(), onChanged())} />`;
 }
 
