@@ -107,7 +107,6 @@ class _Reading(NamedTuple):
     addresses: ClientAddresses
     ingestion_bodies: BodyReader
     query_bodies: BodyReader
-    json_limits: JsonLimits
 
 
 def make_handlers(
@@ -130,14 +129,14 @@ def make_handlers(
         endpoints.STANDARD: QueryRoute(
             authorizer=admission.query_authorizer(settings, CountedCall.STANDARD),
             addresses=addresses,
-            query_input=BodyInput(reading.query_bodies, reading.json_limits),
+            query_input=BodyInput(reading.query_bodies),
             query_runner=use_cases.standard_runner,
             formats=STANDARD_FORMATS,
         ),
         endpoints.SQL: QueryRoute(
             authorizer=authorizer,
             addresses=addresses,
-            query_input=BodyInput(reading.query_bodies, reading.json_limits),
+            query_input=BodyInput(reading.query_bodies),
             query_runner=use_cases.sql_writer,
             formats=SQL_FORMATS,
         ),
@@ -158,21 +157,23 @@ def _reading(settings: Settings, addresses: ClientAddresses, inflight: InflightL
         settings.body_timeout_s,
         min_throughput=MinThroughput(settings.slow_body_after_s, settings.slow_body_bytes_per_s),
     )
+    json_limits = JsonLimits(settings.max_body_objects, settings.max_body_keys)
     return _Reading(
         addresses,
         ingestion_bodies=BodyReader(
             max_wire_bytes=settings.max_body_bytes,
             max_decoded_bytes=settings.max_decoded_bytes,
+            json_limits=json_limits,
             slow_body_guard=slow_body_guard,
             inflight=inflight,
         ),
         query_bodies=BodyReader(
             max_wire_bytes=settings.max_query_bytes,
             max_decoded_bytes=settings.max_query_bytes,
+            json_limits=json_limits,
             slow_body_guard=slow_body_guard,
             inflight=inflight,
         ),
-        json_limits=JsonLimits(settings.max_body_objects, settings.max_body_keys),
     )
 
 
@@ -182,7 +183,7 @@ def _query_handlers(
     """Return the handlers of questions about the events of a website."""
     addresses, bodies = reading.addresses, reading.query_bodies
     query_inputs: Mapping[EndpointSpec, QueryInput] = {
-        **dict.fromkeys(endpoints.QUERY_ENDPOINTS, BodyInput(bodies, reading.json_limits)),
+        **dict.fromkeys(endpoints.QUERY_ENDPOINTS, BodyInput(bodies)),
         **dict.fromkeys(endpoints.PARAMETER_QUERY_ENDPOINTS, ParameterInput(bodies)),
     }
     return {
@@ -201,7 +202,6 @@ def _query_handlers(
             authorizer=authorizer,
             addresses=addresses,
             body_reader=bodies,
-            json_limits=reading.json_limits,
             settings=settings,
         ),
         endpoints.LIVE: live_handler(
@@ -232,7 +232,6 @@ def _row_handlers(use_cases: UseCases, authorizer: QueryAuthorizer, reading: _Re
             authorizer=authorizer,
             addresses=addresses,
             body_reader=bodies,
-            json_limits=reading.json_limits,
             beginner=erasures.beginner,
             reader=erasures.reader,
         ),
@@ -243,7 +242,6 @@ def _row_handlers(use_cases: UseCases, authorizer: QueryAuthorizer, reading: _Re
             authorizer=authorizer,
             addresses=addresses,
             body_reader=bodies,
-            json_limits=reading.json_limits,
             subject_access=erasures.subject_access,
         ),
         endpoints.STORAGE: StorageRoute(
@@ -271,11 +269,7 @@ def _administration_handlers(
     return {
         **{
             spec: AdministrationRoute(
-                resource,
-                authorizer=authorizer,
-                addresses=addresses,
-                body_reader=bodies,
-                json_limits=reading.json_limits,
+                resource, authorizer=authorizer, addresses=addresses, body_reader=bodies
             )
             for spec, resource in administration.resources.items()
         },

@@ -6,6 +6,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from headrace.base.errors import PayloadTooLarge, UnsupportedMediaType
+from headrace.base.json_size import JsonLimits, check_json_size
 from headrace.http.reading.content_encoding import Decoder, find_decoder
 from headrace.http.reading.memory_limit import InflightLimiter
 from headrace.http.reading.slow_bodies import SlowBodyGuard
@@ -33,11 +34,13 @@ class BodyReader:
         *,
         max_wire_bytes: int,
         max_decoded_bytes: int,
+        json_limits: JsonLimits,
         slow_body_guard: SlowBodyGuard,
         inflight: InflightLimiter,
     ) -> None:
         self._max_wire_bytes = max_wire_bytes
         self._max_decoded_bytes = max_decoded_bytes
+        self._json_limits = json_limits
         self._slow_body_guard = slow_body_guard
         self._inflight = inflight
         self._decode_slots = asyncio.Semaphore(_MAX_CONCURRENT_DECODES)
@@ -73,6 +76,12 @@ class BodyReader:
     async def decode(self, request: Request, wire: bytes) -> bytes:
         """Return the decoded body for the result of `receive`, with the other checks of `read`."""
         return await self._decode(request, wire, _find_body_decoder(request))
+
+    async def decode_json_text(self, request: Request, wire: bytes) -> bytes:
+        """Return the decoded body, as `decode`, if its JSON is within the limits."""
+        body = await self.decode(request, wire)
+        check_json_size(body, self._json_limits)
+        return body
 
     def _check_declared_size(self, request: Request) -> None:
         declared = request.headers.get(b"content-length")

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Generic, Protocol, TypeVar
 
-from headrace.base.json_size import JsonLimits, check_json_size
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.reading.credentials import read_api_key, read_parameter
@@ -46,9 +45,8 @@ class QueryInput(Protocol):
 class BodyInput:
     """The query is the body, as of POST /v1/query/custom."""
 
-    def __init__(self, reader: BodyReader, limits: JsonLimits) -> None:
+    def __init__(self, reader: BodyReader) -> None:
         self._reader = reader
-        self._limits = limits
 
     async def receive(self, request: Request) -> bytes:
         """Return the body as it was sent."""
@@ -56,9 +54,7 @@ class BodyInput:
 
     async def decode(self, request: Request, wire: bytes) -> bytes:
         """Return the decompressed body, if its JSON is not too large."""
-        body = await self._reader.decode(request, wire)
-        check_json_size(body, self._limits)
-        return body
+        return await self._reader.decode_json_text(request, wire)
 
 
 class ParameterInput:

@@ -17,7 +17,6 @@ from headrace.base.errors import (
     QueryErrorCode,
     RejectedField,
 )
-from headrace.base.json_size import JsonLimits, check_json_size
 from headrace.formats.directory_objects import NewKeyObject
 from headrace.http import endpoints
 from headrace.http.endpoint_spec import EndpointSpec
@@ -54,13 +53,11 @@ class AdministrationRoute:
         authorizer: AdministrationAuthorizer,
         addresses: ClientAddresses,
         body_reader: BodyReader,
-        json_limits: JsonLimits,
     ) -> None:
         self._resource = resource
         self._authorizer = authorizer
         self._addresses = addresses
         self._body_reader = body_reader
-        self._json_limits = json_limits
 
     async def __call__(self, request: Request) -> Response:
         """Answer one request. A change goes on when its client leaves."""
@@ -79,15 +76,14 @@ class AdministrationRoute:
                 return administration_response(200, found, request)
             case "POST":
                 caller = await self._authorize_writing(request)
-                made = await run_blocking(
-                    self._resource.create, caller, await self._body(request, wire)
-                )
+                body = await self._body_reader.decode_json_text(request, wire)
+                made = await run_blocking(self._resource.create, caller, body)
                 return administration_response(
                     201, made, request, *((_NOT_STORED,) if isinstance(made, NewKeyObject) else ())
                 )
             case "PATCH":
                 caller = await self._authorize_writing(request)
-                body = await self._body(request, wire)
+                body = await self._body_reader.decode_json_text(request, wire)
                 changed = await run_blocking(self._resource.change, caller, object_id or "", body)
                 return administration_response(200, changed, request)
             case _:
@@ -100,11 +96,6 @@ class AdministrationRoute:
             read_query_credentials(request, self._addresses),
             rate_limit_reporter(request),
         )
-
-    async def _body(self, request: Request, wire: bytes) -> bytes:
-        body = await self._body_reader.decode(request, wire)
-        check_json_size(body, self._json_limits)
-        return body
 
 
 def administration_use_cases(

@@ -7,7 +7,6 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from headrace.base.errors import InvalidBody, NotFound
-from headrace.base.json_size import JsonLimits, check_json_size
 from headrace.erasure.receipt import ErasureDryRun, ErasureReceipt, receipt, rows_to_erase
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
@@ -67,14 +66,12 @@ class ErasuresRoute:
         authorizer: QueryAuthorizer,
         addresses: ClientAddresses,
         body_reader: BodyReader,
-        json_limits: JsonLimits,
         beginner: ErasureBeginner,
         reader: ErasureReader,
     ) -> None:
         self._authorizer = authorizer
         self._addresses = addresses
         self._body_reader = body_reader
-        self._json_limits = json_limits
         self._beginner = beginner
         self._reader = reader
 
@@ -89,8 +86,7 @@ class ErasuresRoute:
             credentials,
             rate_limit_reporter(request),
         )
-        body = await self._body_reader.decode(request, wire)
-        check_json_size(body, self._json_limits)
+        body = await self._body_reader.decode_json_text(request, wire)
         # Not cancelled when the client leaves: what has begun goes on.
         erasure_request = parse_erasure(body, caller.website_id, by=caller.name)
         erasure = await self._beginner.begin(erasure_request)

@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import AsyncGenerator
 
-from headrace.base.json_size import JsonLimits, check_json_size
 from headrace.erasure.subject_access import SubjectAccess
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
@@ -24,13 +23,11 @@ class SubjectAccessRoute:
         authorizer: QueryAuthorizer,
         addresses: ClientAddresses,
         body_reader: BodyReader,
-        json_limits: JsonLimits,
         subject_access: SubjectAccess,
     ) -> None:
         self._authorizer = authorizer
         self._addresses = addresses
         self._body_reader = body_reader
-        self._json_limits = json_limits
         self._subject_access = subject_access
 
     async def __call__(self, request: Request) -> StreamedResponse:
@@ -43,8 +40,7 @@ class SubjectAccessRoute:
             read_query_credentials(request, self._addresses),
             rate_limit_reporter(request),
         )
-        body = await self._body_reader.decode(request, wire)
-        check_json_size(body, self._json_limits)
+        body = await self._body_reader.decode_json_text(request, wire)
         subject, _ = read_selection(body)
         lines = self._subject_access.lines(
             caller.website_id, [subject.selector], with_visitors=subject.with_visitors

@@ -8,7 +8,6 @@ import msgspec
 from msgspec import Struct
 
 from headrace.base.errors import InvalidQuery, QueryErrorCode
-from headrace.base.json_size import JsonLimits, check_json_size
 from headrace.http.reading.body import BodyReader
 from headrace.http.reading.client_address import ClientAddresses
 from headrace.http.request import Request
@@ -93,13 +92,11 @@ class SavedQueryRoute:
         authorizer: QueryAuthorizer,
         addresses: ClientAddresses,
         body_reader: BodyReader,
-        json_limits: JsonLimits,
     ) -> None:
         self._saved_queries = saved_queries
         self._authorizer = authorizer
         self._addresses = addresses
         self._body_reader = body_reader
-        self._json_limits = json_limits
 
     async def __call__(self, request: Request) -> Response:
         """Answer one request. A change goes on when its client leaves."""
@@ -115,8 +112,7 @@ class SavedQueryRoute:
             case _:
                 website_id = await self._authorize_saving(request)
                 rotate = _read_rotate(request)
-                body = await self._body_reader.decode(request, wire)
-                check_json_size(body, self._json_limits)
+                body = await self._body_reader.decode_json_text(request, wire)
                 saved = await self._saved_queries.save(website_id, name, body, rotate=rotate)
                 return self._describe(saved, request)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from headrace.base.json_size import JsonLimits
 from headrace.base.settings import Settings
 from headrace.http import endpoints
 from headrace.http.endpoint_spec import EndpointSpec
@@ -21,7 +20,6 @@ def saved_handlers(
     authorizer: QueryAuthorizer,
     addresses: ClientAddresses,
     body_reader: BodyReader,
-    json_limits: JsonLimits,
     settings: Settings,
 ) -> Mapping[EndpointSpec, Handler]:
     """Return the handlers of all endpoints."""
@@ -30,11 +28,7 @@ def saved_handlers(
             saved_queries, authorizer=authorizer, addresses=addresses, body_reader=body_reader
         ),
         endpoints.SAVED: SavedQueryRoute(
-            saved_queries,
-            authorizer=authorizer,
-            addresses=addresses,
-            body_reader=body_reader,
-            json_limits=json_limits,
+            saved_queries, authorizer=authorizer, addresses=addresses, body_reader=body_reader
         ),
         endpoints.SAVED_ANSWER: saved_answer_handler(
             saved_queries,
