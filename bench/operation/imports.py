@@ -26,7 +26,8 @@ from headrace.ingest.imports.importer import make_record
 from headrace.model.imports import ImportFormat, ImportRequest
 from headrace.model.log_records import EventKind, encode_record
 from headrace.model.tenancy import WebsiteId
-from headrace.wiring.commands.imports import import_files, open_files
+from headrace.wiring.commands.import_sources import open_files
+from headrace.wiring.commands.imports import import_files
 
 START_MS = 1_767_225_600_000
 EVERY_MS = 250

@@ -13,7 +13,8 @@ from headrace.model.imports import ImportFormat, ImportRequest
 from headrace.model.log_records import EventKind
 from headrace.model.storage import TABLE_OF_KIND
 from headrace.model.tenancy import WebsiteId
-from headrace.wiring.commands.imports import import_files, open_files
+from headrace.wiring.commands.import_sources import open_files
+from headrace.wiring.commands.imports import import_files
 from testing.service import PATIENT_QUERIES, Service, bearer
 from tests.property.generators.query_cases import Body, arbitrary_bodies
 from tests.property.generators.query_data import Item, data_sets

@@ -3,11 +3,10 @@
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
-from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 import msgspec
 
@@ -25,33 +24,27 @@ from headrace.adapters.event_log.backpressure_log import (
     read_disk_usage,
 )
 from headrace.adapters.event_log.segment_log import SegmentLog
-from headrace.adapters.imports.line_files import DamagedFile, LineFile
-from headrace.adapters.imports.parquet_files import ParquetFile
-from headrace.adapters.imports.report_file import ReportFile
 from headrace.base.clock import Clock, SystemClock
 from headrace.base.errors import DurabilityUnknown, OperatorError, Unavailable
 from headrace.base.metrics import Metrics
 from headrace.base.settings import Settings
 from headrace.erasure.imported_items import ErasedImportItems
 from headrace.formats.audited_changes import import_change
-from headrace.ingest.imports.decoder import ChunkDecoder
 from headrace.ingest.imports.formats import make_decoder
 from headrace.ingest.imports.importer import Importer
-from headrace.ingest.imports.umami import is_session_file
 from headrace.ingest.imports.visitors import FindVisitor, cached_visitors
 from headrace.ingest.receive.enrich import look_up_visitor
-from headrace.model.imports import (
-    DecodedChunk,
-    ImportFormat,
-    ImportRequest,
-    ImportTotals,
-    LineChunk,
-    RefusedLine,
-)
+from headrace.model.imports import ImportRequest, ImportTotals, RefusedLine
 from headrace.model.storage import TABLE_OF_KIND
 from headrace.ports.rows.imports import OnWait
 from headrace.wiring.commands.audit import record_changes
-from headrace.wiring.commands.engine_access import connect_engine, cutoffs_of, find_engine
+from headrace.wiring.commands.engine_access import (
+    EngineRuntime,
+    connect_engine,
+    cutoffs_of,
+    find_engine,
+)
+from headrace.wiring.commands.import_sources import SourceFile, decode_files
 from headrace.wiring.data import data_dir_paths
 from headrace.wiring.store import open_export_store
 
@@ -64,25 +57,6 @@ ShowProgress = Callable[[int, int], None]
 """Receives the bytes that are read, and all bytes of the files."""
 
 OnRefused = Callable[[RefusedLine], None]
-
-
-class SourceFile(Protocol):
-    """One file of an import; blocking, read once from start to end."""
-
-    name: str
-    size: int
-
-    def position(self) -> int:
-        """Return about how many of its bytes are read."""
-        ...
-
-    def chunks(self) -> Iterator[LineChunk]:
-        """Return its lines. Raises `DamagedFile` after those before a damage."""
-        ...
-
-    def close(self) -> None:
-        """Close it. May be called twice."""
-        ...
 
 
 def import_files(
@@ -104,129 +78,94 @@ def import_files(
         cutoffs = cutoffs_of(settings, request.website_id)
         table = TABLE_OF_KIND[request.event_kind]
         request = msgspec.structs.replace(request, cutoff_ms=cutoffs.of_table(table))
-        totals = ImportTotals()
-
-        def show_progress() -> None:
-            if size := sum(file.size for file in files):  # none for pipes
-                progress(min(sum(file.position() for file in files), size), size)
-
-        async def run() -> None:
-            nonlocal totals
-            clock = SystemClock()
-            async with AsyncExitStack() as tasks:
-                engine = await tasks.enter_async_context(connect_engine(settings, runtime))
-                locks = ImportLocks(runtime.directory)
-                importer = await _importer(
-                    settings,
-                    request,
-                    tasks,
-                    engine,
-                    clock=clock,
-                    locks=locks,
-                    on_wait=on_wait,
-                )
-                totals = importer.totals
-                if not request.is_dry_run:
-                    change = import_change(request, len(files))
-                    await asyncio.to_thread(record_changes, settings, by, [change])
-                decoder = make_decoder(
-                    request, _visitor_finder(settings, tasks), salt=secrets.token_bytes(_SALT_BYTES)
-                )
-                show_progress()
-                chunks = await tasks.enter_async_context(
-                    contextlib.aclosing(_decoded(files, decoder, clock))
-                )
-                async for chunk in importer.run(chunks):
-                    for refused in chunk.refused:
-                        on_refused(refused)
-                    show_progress()
-
+        run = _ImportRun(settings, runtime, request, on_wait)
         try:
-            asyncio.run(run())
+            asyncio.run(run.import_files(files, by=by, on_refused=on_refused, progress=progress))
         except (Unavailable, DurabilityUnknown) as error:
             raise OperatorError(
-                f"cannot import: {error}; {totals.stored} events are stored until then, and the "
-                "same command goes on with the others"
+                f"cannot import: {error}; {run.totals.stored} events are stored until then, and "
+                "the same command goes on with the others"
             ) from error
-        return totals
+        return run.totals
 
 
-_SourceFileT = TypeVar("_SourceFileT", bound=SourceFile)
+class _ImportRun:
+    """One import over the engine; `totals` counts what is stored, also of one that fails."""
 
-_SOURCES: Mapping[ImportFormat, Callable[[Path], SourceFile]] = {ImportFormat.PARQUET: ParquetFile}
-"""The formats that are no lines of text."""
+    def __init__(
+        self, settings: Settings, runtime: EngineRuntime, request: ImportRequest, on_wait: OnWait
+    ) -> None:
+        self.totals = ImportTotals()
+        self._settings = settings
+        self._runtime = runtime
+        self._request = request
+        self._on_wait = on_wait
+        self._clock = SystemClock()
+
+    async def import_files(
+        self,
+        files: Sequence[SourceFile],
+        *,
+        by: str,
+        on_refused: OnRefused,
+        progress: ShowProgress,
+    ) -> None:
+        """Import the lines of files. Raises `OperatorError`, and what `Importer.run` raises."""
+        async with AsyncExitStack() as stack:
+            importer = await self._open_importer(stack)
+            self.totals = importer.totals
+            if not self._request.is_dry_run:
+                change = import_change(self._request, len(files))
+                await asyncio.to_thread(record_changes, self._settings, by, [change])
+            decoder = make_decoder(
+                self._request,
+                _visitor_finder(self._settings, stack),
+                salt=secrets.token_bytes(_SALT_BYTES),
+            )
+            _show_progress(files, progress)
+            chunks = await stack.enter_async_context(
+                contextlib.aclosing(decode_files(files, decoder, self._clock))
+            )
+            async for chunk in importer.run(chunks):
+                for refused in chunk.refused:
+                    on_refused(refused)
+                _show_progress(files, progress)
+
+    async def _open_importer(self, stack: AsyncExitStack) -> Importer:
+        engine = await stack.enter_async_context(connect_engine(self._settings, self._runtime))
+        log = await _open_log(self._settings, self._clock)
+        stack.push_async_callback(log.close)
+        erasures = FileErasures(data_dir_paths(self._settings).erasures)
+        return Importer(
+            self._request,
+            log=log,
+            store=self._open_store(engine, stack),
+            clock=self._clock,
+            without_erased=ErasedImportItems(erasures, self._request.website_id).without_erased,
+            importing=ImportLocks(self._runtime.directory).importing,
+            on_wait=self._on_wait,
+        )
+
+    def _open_store(self, engine: EngineConnections, stack: AsyncExitStack) -> LookupImportStore:
+        barrier = EngineBarrier(engine, timeout_s=_BARRIER_TIMEOUT_S, all_logs=True)
+        return LookupImportStore(
+            open_export_store(self._settings, stack, engine=engine),
+            barrier=barrier.wait,
+            table=TABLE_OF_KIND[self._request.event_kind],
+            website_id=self._request.website_id,
+            on_wait=self._on_wait,
+        )
 
 
-@contextlib.contextmanager
-def open_files(
-    import_format: ImportFormat, paths: Sequence[Path]
-) -> Generator[Sequence[SourceFile]]:
-    """Open the files, in the order in which they are read. Each is opened once, as pipes must be.
-
-    Raises `OperatorError` for the first that cannot be opened.
-    """
-    with ExitStack() as stack:
-        if import_format is ImportFormat.UMAMI:
-            yield _sessions_first([_opened(LineFile, path, stack) for path in paths])
-            return
-        open_file = _SOURCES.get(import_format, LineFile)
-        yield [_opened(open_file, path, stack) for path in paths]
-
-
-def _opened(
-    open_file: Callable[[Path], _SourceFileT], path: Path, stack: ExitStack
-) -> _SourceFileT:
-    return stack.enter_context(contextlib.closing(open_file(path)))
-
-
-def _sessions_first(files: Sequence[LineFile]) -> Sequence[LineFile]:
-    """Return the files of Umami in the order in which they are read: events refer to sessions."""
-    return sorted(files, key=lambda file: not is_session_file(file.first_line()))
-
-
-def open_report(path: Path, sources: Sequence[Path]) -> ReportFile:
-    """Create the file for the lines that are not taken. Raises `OperatorError`."""
-    if path.is_file() and any(path.samefile(source) for source in sources):
-        raise OperatorError(f"cannot write the report to {path}: it is a file to import")
-    return ReportFile(path)
+def _show_progress(files: Sequence[SourceFile], progress: ShowProgress) -> None:
+    if size := sum(file.size for file in files):  # none for pipes
+        progress(min(sum(file.position() for file in files), size), size)
 
 
 def _visitor_finder(settings: Settings, stack: AsyncExitStack) -> FindVisitor:
     geo = open_geo_database(settings.geo_database)
     stack.callback(geo.close)
     return cached_visitors(partial(look_up_visitor, geo, UapUserAgentParser()))
-
-
-async def _importer(
-    settings: Settings,
-    request: ImportRequest,
-    stack: AsyncExitStack,
-    engine: EngineConnections,
-    *,
-    clock: Clock,
-    locks: ImportLocks,
-    on_wait: OnWait,
-) -> Importer:
-    log = await _open_log(settings, clock)
-    stack.push_async_callback(log.close)
-    barrier = EngineBarrier(engine, timeout_s=_BARRIER_TIMEOUT_S, all_logs=True)
-    store = LookupImportStore(
-        open_export_store(settings, stack, engine=engine),
-        barrier=barrier.wait,
-        table=TABLE_OF_KIND[request.event_kind],
-        website_id=request.website_id,
-        on_wait=on_wait,
-    )
-    erasures = FileErasures(data_dir_paths(settings).erasures)
-    return Importer(
-        request,
-        log=log,
-        store=store,
-        clock=clock,
-        without_erased=ErasedImportItems(erasures, request.website_id).without_erased,
-        importing=locks.importing,
-        on_wait=on_wait,
-    )
 
 
 async def _open_log(settings: Settings, clock: Clock) -> BackpressureLog:
@@ -250,31 +189,3 @@ async def _open_log(settings: Settings, clock: Clock) -> BackpressureLog:
     )
     await log.start()
     return log
-
-
-async def _decoded(
-    files: Sequence[SourceFile], decoder: ChunkDecoder, clock: Clock
-) -> AsyncGenerator[DecodedChunk]:
-    """Return decoded chunks; the next one is decoded in a thread while the caller has one."""
-    chunks = _decode_files(files, decoder, clock)
-    following = asyncio.create_task(asyncio.to_thread(next, chunks, None))
-    try:
-        while (chunk := await following) is not None:
-            following = asyncio.create_task(asyncio.to_thread(next, chunks, None))
-            yield chunk
-    finally:
-        await asyncio.gather(following, return_exceptions=True)  # a thread cannot be cancelled
-
-
-def _decode_files(
-    files: Sequence[SourceFile], decoder: ChunkDecoder, clock: Clock
-) -> Iterator[DecodedChunk]:
-    for file in files:
-        line = 1
-        try:
-            for chunk in file.chunks():
-                line += len(chunk.lines)
-                yield decoder.decode(chunk, now_ms=clock.now_ms())
-            yield decoder.decode(LineChunk(file.name, line, ()), now_ms=clock.now_ms())
-        except DamagedFile as damage:
-            yield DecodedChunk([], [RefusedLine(file.name, damage.line, str(damage))], lines=1)

@@ -25,12 +25,8 @@ from headrace.model.imports import (
 )
 from headrace.model.storage import TABLE_OF_KIND
 from headrace.model.tenancy import WebsiteId
-from headrace.wiring.commands.imports import (
-    SourceFile,
-    import_files,
-    open_files,
-    open_report,
-)
+from headrace.wiring.commands.import_sources import SourceFile, open_files, open_report
+from headrace.wiring.commands.imports import import_files
 
 _KINDS = {table.name: kind for kind, table in TABLE_OF_KIND.items()}
 _SHOWN_REFUSED: Final = 10
