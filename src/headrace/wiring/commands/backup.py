@@ -41,7 +41,7 @@ from headrace.base.errors import OperatorError, system_reason
 from headrace.base.logs import get_logger
 from headrace.base.settings import Settings, data_path
 from headrace.formats.audited_changes import restore_change
-from headrace.wiring.commands.audit import record_changes
+from headrace.wiring.audit import record_changes
 from headrace.wiring.commands.engine_access import EngineRuntime, connect_engine
 from headrace.wiring.data import (
     data_dir_paths,

@@ -24,7 +24,7 @@ from headrace.query.export.service import (
     OtherStore,
     Progress,
 )
-from headrace.wiring.commands.audit import record_changes
+from headrace.wiring.audit import record_changes
 from headrace.wiring.commands.engine_access import (
     EngineRuntime,
     connect_engine,

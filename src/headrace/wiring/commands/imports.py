@@ -37,7 +37,7 @@ from headrace.ingest.receive.enrich import look_up_visitor
 from headrace.model.imports import ImportRequest, ImportTotals, RefusedLine
 from headrace.model.storage import TABLE_OF_KIND
 from headrace.ports.rows.imports import OnWait
-from headrace.wiring.commands.audit import record_changes
+from headrace.wiring.audit import record_changes
 from headrace.wiring.commands.engine_access import (
     EngineRuntime,
     connect_engine,

@@ -9,7 +9,7 @@ from headrace.base.errors import HeadraceError, OperatorError
 from headrace.base.settings import Settings
 from headrace.formats.audited_changes import prune_change
 from headrace.model.stored_rows import ExpiredRows, StoredRows
-from headrace.wiring.commands.audit import record_changes
+from headrace.wiring.audit import record_changes
 from headrace.wiring.commands.engine_access import connect_engine, find_engine
 
 _ResultT = TypeVar("_ResultT")

@@ -9,7 +9,7 @@ from headrace.adapters.quarantine.requeuer import QuarantineRequeuer
 from headrace.base.clock import Clock
 from headrace.base.settings import Settings
 from headrace.ingest.load.requeue import to_log_record
-from headrace.wiring.commands.audit import record_changes
+from headrace.wiring.audit import record_changes
 from headrace.wiring.data import (
     data_dir_paths,
     locked_for_command,

@@ -19,7 +19,7 @@ from headrace.erasure.planning import ErasurePlanner
 from headrace.erasure.service import ErasureService, Leftovers
 from headrace.ports.rows.deletion import RowDeleter
 from headrace.ports.rows.erasure import ErasableReplies, PartLifetimes, RowFinder
-from headrace.wiring.commands.audit import EngineErasureAudit
+from headrace.wiring.audit import EngineErasureAudit
 from headrace.wiring.directory_file import has_external_directory
 from headrace.wiring.server_urls import read_server_url
 from headrace.wiring.shared_erasures import DirectoryErasures
