@@ -1,5 +1,7 @@
 """What erasures within the engine process are made of."""
 
+from collections.abc import Callable
+
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.engine.erasures import FOLLOW_S, EngineErasures, ExcludeImports
 from headrace.adapters.engine.live_tail import LiveTail
@@ -45,53 +47,65 @@ def engine_erasures(
     are neither told nor waited for. Raises `OperatorError` where an erasure cannot be read: nobody
     knows what it erases then.
     """
-    clock, log = SystemClock(), get_logger()
+    erasures = _readable_erasures(paths)
+    entries = ErasableQuarantine(paths.quarantine)
+    steps = ErasureService(
+        erasures=erasures,
+        planner=ErasurePlanner(finder=finder, entries=entries, dialect=store_dialect(settings)),
+        finder=finder,
+        deleter=deleter,
+        entries=entries,
+        rewriter=SegmentRewriter(paths.log),
+        replies=_erasable_replies(settings, paths),
+        lifetimes=lifetimes,
+        audit=EngineErasureAudit(settings),
+        snapshots=lambda: names_in(paths.snapshots),
+        damaged_files=lambda: len(names_in(paths.damaged)),
+        has_unused_store=lambda: clickhouse_address(settings) is not None and paths.store.exists(),
+        new_id=new_erasure_id,
+        clock=SystemClock(),
+    )
+    machines = _erasing_machines(settings, erasures, machine_id)
+    return EngineErasures(
+        steps,
+        machines=machines or OneMachine(),
+        load_loop=load_loop,
+        exclude_imports=exclude_imports,
+        blocking_requeue=lambda: requeue_locked(paths),
+        forget_results=_result_dropper(versions),
+        forget_items=live.forget,
+        log=get_logger(),
+        follow_s=None if machines is None else FOLLOW_S,
+    )
+
+
+def _readable_erasures(paths: DataDirPaths) -> FileErasures:
     erasures = FileErasures(paths.erasures)
     try:
         erasures.all()
     except StoreUnavailable as error:
         raise OperatorError(f"{error}; restore it from a backup") from error
-    entries = ErasableQuarantine(paths.quarantine)
-    machines: ErasingMachines | OneMachine = OneMachine()
-    follow_s = None
-    if machine_id is not None and has_external_directory(settings):
-        shared = DirectoryErasures(settings, clock)
-        machines = ErasingMachines(shared, erasures, machine_id=machine_id, clock=clock)
-        follow_s = FOLLOW_S
+    return erasures
 
-    def forget_results(website_id: str) -> None:
+
+def _erasing_machines(
+    settings: Settings, erasures: FileErasures, machine_id: str | None
+) -> ErasingMachines | None:
+    """Return how this machine erases with the others; None where it has nothing to do with any."""
+    if machine_id is None or not has_external_directory(settings):
+        return None
+    clock = SystemClock()
+    shared = DirectoryErasures(settings, clock)
+    return ErasingMachines(shared, erasures, machine_id=machine_id, clock=clock)
+
+
+def _result_dropper(versions: DataVersions | None) -> Callable[[str], None]:
+    def drop_results(website_id: str) -> None:
         if versions is not None:
             with versions.rows_changing((website_id,)):
                 pass  # every cached result has another version now
 
-    return EngineErasures(
-        ErasureService(
-            erasures=erasures,
-            planner=ErasurePlanner(finder=finder, entries=entries, dialect=store_dialect(settings)),
-            finder=finder,
-            deleter=deleter,
-            entries=entries,
-            rewriter=SegmentRewriter(paths.log),
-            replies=_erasable_replies(settings, paths),
-            lifetimes=lifetimes,
-            audit=EngineErasureAudit(settings),
-            snapshots=lambda: names_in(paths.snapshots),
-            damaged_files=lambda: len(names_in(paths.damaged)),
-            has_unused_store=lambda: (
-                clickhouse_address(settings) is not None and paths.store.exists()
-            ),
-            new_id=new_erasure_id,
-            clock=clock,
-        ),
-        machines=machines,
-        load_loop=load_loop,
-        exclude_imports=exclude_imports,
-        blocking_requeue=lambda: requeue_locked(paths),
-        forget_results=forget_results,
-        forget_items=live.forget,
-        log=log,
-        follow_s=follow_s,
-    )
+    return drop_results
 
 
 def _erasable_replies(settings: Settings, paths: DataDirPaths) -> ErasableReplies:
