@@ -51,10 +51,6 @@ class Directory(Protocol):
         """Create an organization."""
         ...
 
-    def default_organization(self) -> Organization:
-        """Return the organization `default`; creates it on first use."""
-        ...
-
     def organizations(self) -> tuple[Organization, ...]:
         """Return all organizations, oldest first."""
         ...

@@ -107,12 +107,14 @@ def test_default_organization_is_created_once_and_recreated_after_deletion(
     directory: SqlDirectory,
 ) -> None:
     assert directory.organizations() == ()
-    first = directory.default_organization()
-    assert directory.default_organization() == first
-    assert directory.organizations() == (first,)
+    websites = [directory.create_website(name=name) for name in ("Blog", "Shop")]
+    (first,) = directory.organizations()
+    assert [website.organization_id for website in websites] == [first.id, first.id]
     directory.delete_organization(first.id)
-    second = directory.default_organization()
+    third = directory.create_website(name="Docs")
+    (second,) = directory.organizations()
     assert (second.name, second.id == first.id) == ("default", False)
+    assert third.organization_id == second.id
 
 
 def test_organization_named_default_is_the_default_one(
@@ -145,11 +147,12 @@ def test_website_is_read_as_created(directory: SqlDirectory) -> None:
 
 def test_website_without_organization_belongs_to_the_default_one(directory: SqlDirectory) -> None:
     website = directory.create_website(name="Blog")
+    (default,) = directory.organizations()
     assert website == Website(
         id=website.id,
         name="Blog",
         domain="",
-        organization_id=directory.default_organization().id,
+        organization_id=default.id,
         created_ms=NOON,
     )
 
@@ -288,7 +291,7 @@ def test_rejected_key_is_not_stored(directory: SqlDirectory) -> None:
 def test_key_for_websites_beyond_its_organization_is_rejected(directory: SqlDirectory) -> None:
     acme = directory.create_organization("acme")
     website = directory.create_website(name="Blog", organization_id=acme.id)
-    default = directory.default_organization()
+    default = directory.create_organization("default")
     expected = (
         f"the website {website.id} belongs to the organization {acme.id}, "
         f"and the key would belong to {default.id}"
@@ -424,14 +427,14 @@ def test_tenancy_keeps_websites_in_the_order_of_creation(
     for _ in range(5):
         clock.advance(-1)
         made.append(directory.create_website(name="Blog").id)
-    default = directory.default_organization()
+    (default,) = directory.organizations()
     assert directory.tenancy().websites_by_organization == {default.id: tuple(made)}
 
 
 def test_every_change_is_another_revision(directory: SqlDirectory) -> None:
     acme = directory.create_organization("acme")
     changes: list[Callable[[], object]] = [
-        directory.default_organization,
+        lambda: directory.rename_organization(acme.id, "Acme"),
         lambda: directory.create_website(name="Blog"),
         lambda: directory.create_key(scopes=BOTH),
         lambda: directory.revoke_key(directory.keys()[0].id),
@@ -525,7 +528,8 @@ from headrace.base.clock import SystemClock
 print("ready", flush=True)
 sys.stdin.read()
 directory = open_directory(sys.argv[1], SystemClock())
-print(directory.default_organization().id, directory.visitor_salt("2026-03-01").hex())
+website = directory.create_website(name="Blog")
+print(website.organization_id, directory.visitor_salt("2026-03-01").hex())
 directory.close()
 """
 

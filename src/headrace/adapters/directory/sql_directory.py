@@ -47,7 +47,6 @@ from headrace.adapters.directory.statements import (
     delete_organization_row,
     delete_row,
     delete_salts,
-    find_default_organization,
     find_salt,
     has_salts,
     insert_row,
@@ -156,15 +155,6 @@ class SqlDirectory:
         name = normalize_name("an organization", name)
         with writing(self._database, self._author) as transaction:
             return add_organization(transaction, name)
-
-    def default_organization(self) -> Organization:
-        """Return the oldest organization named `default`; create it if there is none."""
-        with reading(self._database) as connection:
-            found = find_default_organization(connection)
-        if found is not None:
-            return found
-        with writing(self._database, self._author) as transaction:
-            return resolve_organization(transaction, None)
 
     def organizations(self) -> tuple[Organization, ...]:
         """All organizations, oldest first."""

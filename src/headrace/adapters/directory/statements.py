@@ -162,16 +162,6 @@ def require_row(connection: Connection, table: Table, row_id: str) -> Row[Any]:
     return found
 
 
-def find_default_organization(connection: Connection) -> Organization | None:
-    """Return the oldest organization named `default`, or None."""
-    row = connection.execute(
-        select(ORGANIZATIONS)
-        .where(ORGANIZATIONS.c.name == DEFAULT_ORGANIZATION_NAME)
-        .order_by(ORGANIZATIONS.c.revision)
-    ).first()
-    return read_organization(row) if row else None
-
-
 def resolve_organization(
     transaction: WriteTransaction, organization_id: OrganizationId | None
 ) -> Organization:
@@ -180,9 +170,19 @@ def resolve_organization(
         return read_organization(
             require_row(transaction.connection, ORGANIZATIONS, organization_id)
         )
-    return find_default_organization(transaction.connection) or add_organization(
+    return _find_default_organization(transaction.connection) or add_organization(
         transaction, DEFAULT_ORGANIZATION_NAME
     )
+
+
+def _find_default_organization(connection: Connection) -> Organization | None:
+    """Return the oldest organization named `default`, or None."""
+    row = connection.execute(
+        select(ORGANIZATIONS)
+        .where(ORGANIZATIONS.c.name == DEFAULT_ORGANIZATION_NAME)
+        .order_by(ORGANIZATIONS.c.revision)
+    ).first()
+    return read_organization(row) if row else None
 
 
 def add_organization(transaction: WriteTransaction, name: str) -> Organization:
