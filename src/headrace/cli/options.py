@@ -92,7 +92,12 @@ class RetainDays(click.ParamType[int | str]):
         return int(value)
 
 
+def reachable_host(host: str) -> str:
+    """Return where clients on this machine reach a service that listens on an address."""
+    return _WILDCARDS.get(host, host)
+
+
 def base_url(settings: Settings) -> str:
     """Return the URL of a service with these settings for clients on this machine."""
-    host = _WILDCARDS.get(settings.host, settings.host)
+    host = reachable_host(settings.host)
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.port or 'PORT'}"

@@ -24,7 +24,7 @@ from headrace.base.settings import (
     worker_count,
 )
 from headrace.cli.listening import listening
-from headrace.cli.options import setting_options
+from headrace.cli.options import reachable_host, setting_options
 from headrace.cli.process.child import exit_with_parent, raise_file_limit, stop_on_signals
 from headrace.cli.process.heartbeat import send_heartbeats
 from headrace.cli.process.supervisor import (
@@ -234,10 +234,9 @@ async def _announce(settings: Settings, host: str, port: int, supervisor: Superv
 
 
 async def _is_ready(host: str, port: int) -> bool:
-    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - a lookup
     try:
         async with asyncio.timeout(2):
-            reader, writer = await asyncio.open_connection(reachable, port)
+            reader, writer = await asyncio.open_connection(reachable_host(host), port)
             writer.write(b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             status = await reader.readline()
             writer.close()
