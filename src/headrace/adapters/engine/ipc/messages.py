@@ -1,6 +1,7 @@
 """The messages between workers and the engine process, each a MessagePack map with a tag."""
 
 from enum import Enum
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -129,13 +130,11 @@ class OpenLiveStream(Struct, frozen=True, tag="open_live_stream"):
     caller: str
 
 
-IpcRequest = (
+UnaryRequest: TypeAlias = (
     RunSelect
     | CountCall
     | CheckReady
     | WaitStored
-    | TakeSnapshot
-    | OpenExport
     | ReadExport
     | EraseRows
     | DescribeStorage
@@ -143,8 +142,11 @@ IpcRequest = (
     | ReadVersion
     | FollowLive
     | PublishLive
-    | OpenLiveStream
 )
+OpenRequest: TypeAlias = TakeSnapshot | OpenExport | OpenLiveStream
+"""What it asks for exists until its connection is closed."""
+
+IpcRequest: TypeAlias = UnaryRequest | OpenRequest
 
 
 class SelectResult(Struct, frozen=True, tag="answer"):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, assert_never
+from typing import Any, assert_never
 from weakref import WeakSet
 
 from headrace.adapters.data_dir.runtime_directory import MAX_SOCKET_PATH_BYTES
@@ -34,6 +34,7 @@ from headrace.adapters.engine.ipc.messages import (
     LiveStreamCounted,
     OpenExport,
     OpenLiveStream,
+    OpenRequest,
     PruneRows,
     PublishLive,
     ReadExport,
@@ -46,6 +47,7 @@ from headrace.adapters.engine.ipc.messages import (
     StorageDescribed,
     Stored,
     TakeSnapshot,
+    UnaryRequest,
     VersionRead,
     WaitStored,
 )
@@ -74,22 +76,6 @@ from headrace.base.logs import Logger
 from headrace.ports.rate_limiter import RateLimiters
 from headrace.ports.store import QueryLimits, StoreStatus
 
-_UnaryRequest: TypeAlias = (
-    RunSelect
-    | CountCall
-    | CheckReady
-    | WaitStored
-    | ReadExport
-    | EraseRows
-    | DescribeStorage
-    | PruneRows
-    | ReadVersion
-    | FollowLive
-    | PublishLive
-)
-_OpenRequest: TypeAlias = TakeSnapshot | OpenExport | OpenLiveStream
-"""What it asks for exists until its connection is closed."""
-
 
 class _ServerConnection(FramedConnection[IpcRequest]):
     """The engine's end of a connection. A disconnect cancels the request, except an open one."""
@@ -113,7 +99,7 @@ class _ServerConnection(FramedConnection[IpcRequest]):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - its cause is irrelevant
         """Cancel the request; called by the event loop."""
         self.disconnected.set()
-        if self.handler_task is not None and not isinstance(self._request, _OpenRequest):
+        if self.handler_task is not None and not isinstance(self._request, OpenRequest):
             self.handler_task.cancel()
 
 
@@ -254,7 +240,7 @@ class EngineServer:
             connection.send(LiveStreamCounted(is_allowed))
             await connection.disconnected.wait()
 
-    async def _dispatch(self, request: _UnaryRequest) -> IpcReply:
+    async def _dispatch(self, request: UnaryRequest) -> IpcReply:
         match request:
             case CountCall():
                 return CallCounted(await self._limiters[request.call].hit(request.caller))
