@@ -190,13 +190,13 @@ def test_rows_that_were_counted_of_one_are_not_those_of_another(page: Page) -> N
     assert shop.problems() == []
 
 
-def press_enter(page: Page, *, is_held: bool = False) -> None:
+def press_enter(page: Page, *, is_repeated: bool = False) -> None:
     """Press Enter where the focus is, or repeat it as a key does that is held down."""
     key = {"key": "Enter", "code": "Enter", "text": "\r", "windowsVirtualKeyCode": 13}
-    page.tab.command("Input.dispatchKeyEvent", type="keyDown", autoRepeat=is_held, **key)
+    page.tab.command("Input.dispatchKeyEvent", type="keyDown", autoRepeat=is_repeated, **key)
 
 
-def test_enter_that_is_held_down_erases_nothing(page: Page) -> None:
+def test_enter_that_is_repeated_erases_nothing(page: Page) -> None:
     shop = another_website(page)
     send(shop, event("ann", days_ago=0))
     shop.open("admin/erasures")
@@ -205,19 +205,19 @@ def test_enter_that_is_held_down_erases_nothing(page: Page) -> None:
     press_enter(shop)
     shop.until(f"{BUTTON} === 'Erase 1 row for good'")
     for _ in range(3):
-        press_enter(shop, is_held=True)
+        press_enter(shop, is_repeated=True)
     shop.settle()
-    held = shop.until(BUTTON)
-    of_held = shop.service.counts(shop.website, "events", "anonymous_id")
+    offered = shop.until(BUTTON)
+    of_repeats = shop.service.counts(shop.website, "events", "anonymous_id")
     press_enter(shop)
     shop.until("document.querySelector('.lines summary') !== null")
 
-    assert (held, of_held) == ("Erase 1 row for good", {"ann": 1})
+    assert (offered, of_repeats) == ("Erase 1 row for good", {"ann": 1})
     assert shop.service.counts(shop.website, "events", "anonymous_id") == {}
     assert shop.problems() == []
 
 
-def test_a_double_click_on_delete_only_asks(page: Page) -> None:
+def test_a_double_click_on_delete_deletes_nothing(page: Page) -> None:
     """What confirms is where the first button was."""
     website = page.service.directory.create_website(name="Kept", domain="kept.example")
     origins = tuple(f"https://shop-{number}.example" for number in range(20))
@@ -235,9 +235,9 @@ def test_a_double_click_on_delete_only_asks(page: Page) -> None:
             where = {"x": left, "y": top, "button": "left", "clickCount": count}
             page.tab.command("Input.dispatchMouseEvent", type=kind, **where)
         page.settle()
-    asked = page.until("document.querySelector('.ask:not(.offered)')?.textContent ?? 'nothing'")
+    shown = page.until("document.querySelector('.ask:not(.offered)')?.textContent ?? 'nothing'")
 
-    assert asked.startswith("Its events are refused from then on.")
+    assert shown.startswith("Its events are refused from then on.")
     assert website.id in {one.id for one in page.service.directory.websites()}
     assert page.problems() == []
 
@@ -253,7 +253,7 @@ arguments[0]();
 """
 
 
-def test_enter_that_is_held_down_hides_no_rows(page: Page) -> None:
+def test_enter_that_is_repeated_hides_no_rows(page: Page) -> None:
     shop = another_website(page)
     send(shop, event("ann", days_ago=3))
     shop.open("admin/storage")
@@ -264,7 +264,7 @@ def test_enter_that_is_held_down_hides_no_rows(page: Page) -> None:
     press_enter(shop)
     shop.until("document.querySelector('.keep .danger') !== null")
     for _ in range(3):
-        press_enter(shop, is_held=True)
+        press_enter(shop, is_repeated=True)
     shop.settle()
 
     assert shop.until("[changes.length]") == [0]
