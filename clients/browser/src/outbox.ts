@@ -40,7 +40,7 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 let sendingUntil = NaN; // while nothing is sent: every comparison with it is false
 /** The number of items that were refused for good or did not fit, until an event reports it. */
 let dropped = 0;
-let sequence = 1e6;
+let sequence = 6e4;
 /** The number of items of a request; fewer for a while after one that was refused. */
 let limit = MAX_BATCH;
 
@@ -143,7 +143,7 @@ const sendAll = async (): Promise<void> => {
     else if (isFinal || (response.ok && (await response.json()))) {
       failures = 0;
       limit = MAX_BATCH;
-      batch.forEach((key) => (remove(key), (dropped += +isFinal)));
+      batch.forEach((key) => (remove(key), (dropped += isFinal as unknown as number)));
     } else return retry(1e3 * (response.headers.get("retry-after") as unknown as number));
   }
 };

@@ -53,9 +53,9 @@ const exit = (): void => {
   if (visibleSince) {
     measure(); // not at its beginning, when it may be empty
     send("page_exit", {}, {
-      path: current,
-      time_on_page: ((performance.now() - visibleSince) | 0) / 1e3,
       scroll_depth: Math.min(100 * depth + 0.5, 100) | 0,
+      time_on_page: ((performance.now() - visibleSince) | 0) / 1e3,
+      path: current,
       interaction_count: interactions,
     });
   }
@@ -93,24 +93,26 @@ export const changed = (): void => {
 
 /** Watch navigations, and what visitors do with a page. */
 export const watchPages = (): void => {
+  // a busy Firefox leaves out `visibilitychange` when a page is left: the next page sends the exit
+  addEventListener("pagehide", exit);
   (self as { navigation?: EventTarget }).navigation?.addEventListener(
     "currententrychange",
     changed,
   );
-  // also when the page is left: whoever listens to `pagehide`, too, sends everything twice
-  addEventListener("visibilitychange", () => {
-    if (document.hidden) {
-      exit();
-      sendOnLeaving();
-    } else show();
-  });
   addEventListener("pageshow", (event) => {
     if (event.persisted) {
       view();
       retryNow();
     }
   });
-  addEventListener("scroll", measure);
+  // also when the page is left: what sends at `pagehide`, too, sends everything twice
+  addEventListener("visibilitychange", () => {
+    if (document.hidden) {
+      exit();
+      sendOnLeaving();
+    } else show();
+  });
   addEventListener("click", () => interactions++);
+  addEventListener("scroll", measure);
   addEventListener("keydown", () => interactions++);
 };

@@ -40,7 +40,7 @@ export const optOut = (): void => {
   stored(OPT_OUT, "1");
 };
 
-export const optIn = (): void => void stored(OPT_OUT, "");
+export const optIn = (): unknown => stored(OPT_OUT, "");
 
 export const profileId = (): string => profile;
 

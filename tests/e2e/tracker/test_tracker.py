@@ -163,6 +163,27 @@ def test_items_of_all_endpoints_are_sent_when_their_page_is_left(
     )
 
 
+def test_exit_is_stored_where_the_browser_leaves_out_the_change_of_visibility(
+    service: Service, website: str, tab: Tab
+) -> None:
+    """As Firefox does where it is busy: the next page sends what was written at `pagehide`."""
+    with served_pages(head=snippet(service, website)) as origin:
+        tab.open(f"{origin}/left")
+        tab.run(LOADED)
+        run(
+            tab,
+            "document.addEventListener('visibilitychange', (event) => event.stopPropagation());"
+            "location.href = '/next'",
+        )
+        wait_until(
+            lambda: count_by(service, website, "event_name") == {"screen_view": 2, "page_exit": 1},
+            "the exit of the first page is stored",
+        )
+
+    rows = _rows(service, website, "event_name", "path", "utm_source", "properties.plan")
+    assert [row for row in rows if row["event_name"] == "page_exit"] == [_row("page_exit", "/left")]
+
+
 def test_navigations_are_views_where_the_browser_has_no_navigation_api(
     service: Service, website: str, tab: Tab
 ) -> None:
