@@ -38,13 +38,13 @@ def fill_buckets(plan: QueryPlan, outputs: Sequence[Output], rows: Rows) -> list
 
 
 def _filled_keys(
-    plan: QueryPlan, days: DateRange, granularity: Granularity, rows: Rows
+    plan: QueryPlan, days: DateRange, granularity: Granularity, rows: Rows, *, of: str = "result"
 ) -> list[tuple[Any, ...]]:
-    """Return the bucket and the groups of every row of a filled range."""
+    """Return the bucket and the groups of every row of a filled range; `of` names it in errors."""
     groups_end = 1 + len(plan.group_by)
     groups = dict.fromkeys(tuple(row[1:groups_end]) for row in rows) if plan.group_by else [()]
     buckets = buckets_of(days, granularity)
-    check_filled_rows(len(groups) * len(buckets))
+    check_filled_rows(len(groups) * len(buckets), of=of)
     return [(bucket, *group) for bucket in buckets for group in groups]
 
 
@@ -57,7 +57,8 @@ def _fill_compared(
 ) -> None:
     """Mark the rows that the filled compared range has too; it is filled as a result is."""
     shift = bucket_shift(plan.range, compared, granularity)
-    keys = _filled_keys(plan, compared, granularity, [row for row in rows if row[-1]])
+    compared_rows = [row for row in rows if row[-1]]
+    keys = _filled_keys(plan, compared, granularity, compared_rows, of="compared range")
     present = {(bucket + shift, *group) for bucket, *group in keys}
     groups_end = 1 + len(plan.group_by)
     for row in filled:

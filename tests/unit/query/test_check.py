@@ -745,6 +745,17 @@ REJECTIONS = [
         " use fewer days, fewer groups or a coarser granularity",
         id="too many hours",
     ),
+    pytest.param(
+        rooted(
+            fill=True,
+            granularity="hourly",
+            compare={"startDate": "2023-01-01", "endDate": "2024-12-31"},
+        ),
+        "INVALID_FILL",
+        "Invalid fill: the compared range would have 17544 rows, maximum is 10000;"
+        " use fewer days, fewer groups or a coarser granularity",
+        id="too many hours to compare with",
+    ),
 ]
 
 

@@ -223,3 +223,15 @@ def test_ten_thousand_filled_rows_are_the_most() -> None:
         "Invalid fill: the result would have 10002 rows, maximum is 10000;"
         " use fewer days, fewer groups or a coarser granularity"
     )
+
+
+def test_too_many_filled_rows_of_the_compared_range_are_named_as_such() -> None:
+    compare = {"startDate": "2025-12-01", "endDate": "2025-12-04"}
+    body = query_body(COUNT, group_by=["path"], **FOUR_DAYS, compare=compare)
+    rows = [[20_458, f"/{n}", 0, 1, 0, 1] for n in range(2501)]
+    with pytest.raises(InvalidQuery) as rejection:
+        filled(body, rows)
+    assert str(rejection.value) == (
+        "Invalid fill: the compared range would have 10004 rows, maximum is 10000;"
+        " use fewer days, fewer groups or a coarser granularity"
+    )

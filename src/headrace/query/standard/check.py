@@ -82,13 +82,16 @@ def check_standard(
     days = range_of_days(first, last, zone)
     if "timeseries" in types:
         _check_number_of_buckets(days, granularity)
-    compared = check_compare(request.compare, first, last)
+    compared_dates = check_compare(request.compare, first, last)
+    compared = None if compared_dates is None else range_of_days(*compared_dates, zone)
+    if "timeseries" in types and compared is not None:
+        _check_number_of_buckets(compared, granularity, of="compared timeseries")
     scope = _Scope(
         website_id=website_id,
         cutoffs=cutoffs,
         filters={name: resolve_datetimes(checked, zone) for name, checked in filters.items()},
         range=days,
-        compare=None if compared is None else range_of_days(*compared, zone),
+        compare=compared,
     )
     online_days = range_of_days(*resolve_period(_ONLINE_DAYS, zone, now_ms), zone)
     return StandardPlan(
@@ -154,11 +157,13 @@ def _check_limit(value: object) -> int:
     return min(limit, QUERY_LIMITS["maxTypeLimit"])
 
 
-def _check_number_of_buckets(days: DateRange, granularity: Granularity) -> None:
+def _check_number_of_buckets(
+    days: DateRange, granularity: Granularity, *, of: str = "timeseries"
+) -> None:
     count, maximum = len(buckets_of(days, granularity)), QUERY_LIMITS["maxLimit"]
     if count > maximum:
         detail = (
-            f" {quote_json(granularity.value)}: the timeseries would have {count} rows, maximum is"
+            f" {quote_json(granularity.value)}: the {of} would have {count} rows, maximum is"
             f" {maximum}; use fewer days or a coarser granularity"
         )
         raise InvalidQuery(QueryErrorCode.INVALID_GRANULARITY, detail)

@@ -37,6 +37,7 @@ from headrace.query.validate.dates import check_period, check_timezone, resolve_
 from headrace.query.validate.day_range import range_of_days
 from headrace.query.validate.lengths import check_length
 from headrace.query.validate.pagination import (
+    check_compared_fill,
     check_fill,
     check_granularity,
     check_limit,
@@ -87,8 +88,11 @@ def check_query(
     having = _check_having(request.having, selects)
     top = check_top(request.top, has_groups=bool(group_by), has_granularity=granularity is not None)
     others = check_others(request.others, top)
-    compared = check_compare(request.compare, first, last)
+    compared_dates = check_compare(request.compare, first, last)
     totals = check_totals(request.totals)
+    compared = None if compared_dates is None else range_of_days(*compared_dates, zone)
+    if fill and compared is not None:
+        check_compared_fill(compared, granularity, has_groups=bool(group_by))
     return QueryPlan(
         website_id=website_id,
         table=table,
@@ -102,7 +106,7 @@ def check_query(
         offset=offset,
         fill=fill,
         having=having,
-        compare=None if compared is None else range_of_days(*compared, zone),
+        compare=compared,
         totals=totals,
         top=top,
         others=others,

@@ -130,13 +130,27 @@ def check_totals(value: object) -> bool:
     return value
 
 
-def check_filled_rows(count: int) -> None:
-    """Raise `InvalidQuery` (`Invalid fill`) if the filled result has too many rows."""
+def check_compared_fill(
+    compared: DateRange, granularity: Granularity | None, *, has_groups: bool
+) -> None:
+    """Raise `InvalidQuery` (`Invalid fill`) if the filled compared range has too many rows.
+
+    Without groups their number is known here, as that of the result is in `check_fill`.
+    """
+    if granularity is not None and not has_groups:
+        check_filled_rows(len(buckets_of(compared, granularity)), of="compared range")
+
+
+def check_filled_rows(count: int, *, of: str = "result") -> None:
+    """Raise `InvalidQuery` (`Invalid fill`) if a filled result has too many rows.
+
+    `of` says what is filled: the result, or the range that it is compared with.
+    """
     maximum = QUERY_LIMITS["maxLimit"]
     if count > maximum:
         raise InvalidQuery(
             QueryErrorCode.INVALID_FILL,
-            f": the result would have {count} rows, maximum is {maximum};"
+            f": the {of} would have {count} rows, maximum is {maximum};"
             " use fewer days, fewer groups or a coarser granularity",
         )
 

@@ -101,6 +101,16 @@ REFUSED = [
         " use fewer days or a coarser granularity",
     ),
     pytest.param(
+        {
+            "types": ["timeseries"],
+            "lastDays": 1,
+            "granularity": "hourly",
+            "compare": {"startDate": "2023-01-01", "endDate": "2024-12-31"},
+        },
+        'Invalid granularity "hourly": the compared timeseries would have 17544 rows, maximum is'
+        " 10000; use fewer days or a coarser granularity",
+    ),
+    pytest.param(
         {"types": ["online"], "lastDays": 1, "compare": "previous_perid"},
         'Invalid compare "previous_perid" (did you mean "previous_period"?)',
     ),
