@@ -9,7 +9,7 @@ from tests.property.generators.chances import SeededRandom, random_strategy
 Body = dict[str, Any]
 
 NAMES = ("a", "b", "c", "d")
-_ZONES = ("UTC", "Europe/Berlin", "America/St_Johns", "Asia/Kathmandu")
+_ZONES = ("UTC", "Europe/Berlin", "America/St_Johns", "America/Nuuk", "Asia/Kathmandu")
 _HOUR_MS = 3_600_000
 _START_MS = 1_761_264_000_000  # 2025-10-24T00:00Z; clocks go back in Berlin on the 26th
 _IDS = ("anonymous_id", "session_id", "profile_id")

@@ -22,9 +22,15 @@ MIDNIGHTS = ("2025-10-22", "2025-10-25", "2025-10-26", "2025-10-27", "2025-11-02
 ZONES = (
     *("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu"),
     *("Australia/Lord_Howe", "Pacific/Kiritimati", "America/St_Johns", "Etc/GMT+12"),
+    *("America/Nuuk", "Africa/Cairo", "America/Havana", "Antarctica/Troll", "Pacific/Chatham"),
 )
-FREQUENT_ZONES = ("UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns")
-CHANGES_MS = (1_761_440_400_000, 1_762_063_200_000)  # Berlin 10-26T01:00Z, New York 11-02T06:00Z
+"""In Nuuk, Cairo and Havana clocks go back at or across midnight within the data."""
+FREQUENT_ZONES = ("UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns", "America/Nuuk")
+CHANGES_MS = (
+    1_761_440_400_000,  # 2025-10-26T01:00Z, clocks go back in Berlin, Nuuk and Troll
+    1_761_858_000_000,  # 2025-10-30T21:00Z, in Cairo
+    1_762_063_200_000,  # 2025-11-02T06:00Z, in New York
+)
 FAR_CHANGES_MS = (
     1_743_296_400_000,  # 2025-03-30T01:00Z, clocks go forward in Berlin
     1_289_097_060_000,  # 2010-11-07T02:31Z, clocks go back across midnight in St. John's
