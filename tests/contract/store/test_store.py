@@ -313,6 +313,25 @@ def test_retried_batch_is_stored_however_many_of_its_tokens_are_known_without_it
     assert chdb_store.rows(counted) == [[1]]
 
 
+def test_retried_batch_is_stored_also_where_each_retry_begins_with_a_stored_one(
+    chdb_store: FreshStore,
+) -> None:
+    """Each retry of a load begins with the table that has its rows already."""
+    stored = arrow_stream(PERFORMANCE, [{"id": b"fedcba9876543210"}])
+    chdb = FailingChdb(chdb_store.engine, store_token_with_another_row, inserts=5)
+    writer = ChdbWriter(chdb, database=chdb_store.database)
+    chdb_store.insert(PERFORMANCE, [{"id": b"fedcba9876543210"}])
+    stream = arrow_stream(EVENTS, [{**EVENT, "website_id": "web_b"}])
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable, match="chDB did not keep a batch of events"):
+            writer.insert(EVENTS, stream, token="new")
+        writer.insert(PERFORMANCE, stored, token="stored")
+    writer.insert(EVENTS, stream, token="new")
+    writer.close()
+    counted = "SELECT count() FROM events WHERE website_id = 'web_b'"
+    assert chdb_store.rows(counted) == [[1]]
+
+
 def test_batch_with_a_truncated_rollup_is_stored_once_after_the_rollup_is_rebuilt(
     chdb_store: FreshStore,
 ) -> None:

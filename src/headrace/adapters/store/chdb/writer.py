@@ -1,6 +1,7 @@
 """Stores the loader's batches in chDB, and creates and migrates its tables."""
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 
@@ -59,6 +60,7 @@ class ChdbWriter:
         self._session: ChdbSession | None = None
         self._stop_requested = False
         self._failures = 0
+        self._failures_of_tokens: Counter[str] = Counter()
         self._directories: dict[str, Path] = {}
         self._find_order_of_writes = order_of_writes
         self._order_writes: OrderWrites | None = None
@@ -99,7 +101,7 @@ class ChdbWriter:
     ) -> None:
         """Store a batch; see `StoreWriter.insert`. Up to a million rows are one part."""
         stored = STORAGE_TABLES[table.name]
-        with self._counting_failures():
+        with self._counting_failures(token):
             self._insert(stored, arrow_stream, token, first_attempt=first_attempt)
 
     def _insert(
@@ -146,14 +148,16 @@ class ChdbWriter:
             self._session = None
 
     @contextlib.contextmanager
-    def _counting_failures(self) -> Generator[None]:
+    def _counting_failures(self, token: str) -> Generator[None]:
         try:
             yield
+            del self._failures_of_tokens[token]
         except StoreUnavailable:
             if not self._stop_requested and self._failures % _REOPEN_EVERY == 0:
                 with contextlib.suppress(StoreUnavailable, ClickHouseError):
                     self._reopen_all()
             self._failures += 1
+            self._failures_of_tokens[token] += 1
             raise
 
     def _reopen_after_failures(self) -> None:
@@ -179,7 +183,8 @@ class ChdbWriter:
         chDB reports success for a part that it could not commit. It also writes a token just
         before the part: a crash or a full disk in between leaves a token without rows, which
         rejects every retry as a duplicate. The second attempt therefore uses another token, and
-        each retry another one again: on a full disk both may be left without rows.
+        each retry another one again: on a full disk both may be left without rows. Retries are
+        counted for each token, because a retry of a load stores other tables before this one.
         Raises `StoreUnavailable` where the second attempt fails, too.
         """
         batch = read_batch(table, arrow_stream)
@@ -189,7 +194,7 @@ class ChdbWriter:
         with self._change_listener.rows_changing(batch.websites, times):
             if not first_attempt and self._find_batch(table, batch.first_row):
                 return
-            for attempt in (token, f"{token}-again-{self._failures}"):
+            for attempt in (token, f"{token}-again-{self._failures_of_tokens[token]}"):
                 statement = insert_statement(table.name, batch.columns, attempt)
                 self._open_session().insert(statement, arrow_stream)
                 if self._find_inserted_batch(table, batch.first_row):
