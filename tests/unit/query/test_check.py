@@ -648,7 +648,10 @@ REJECTIONS = [
     ),
     *[
         pytest.param(
-            rooted(timezone=name), "INVALID_TIMEZONE", f'Invalid timezone "{name}"', id=label
+            rooted(timezone=name),
+            "INVALID_TIMEZONE",
+            f'Invalid timezone "{name}": must be an IANA name such as Europe/Berlin',
+            id=label,
         )
         for name, label in (
             ("", "empty timezone"),
@@ -658,6 +661,7 @@ REJECTIONS = [
             ("Factory", "zone of an unset clock"),
             ("Europe", "directory"),
             ("+02:00", "offset"),
+            ("PST", "abbreviation"),
         )
     ],
     pytest.param(

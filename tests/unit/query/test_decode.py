@@ -142,6 +142,19 @@ OF_ANOTHER_SHAPE = [
         id="no value",
     ),
     pytest.param(
+        sent_query(filters=[{"field": "path", "operator": "isSet"}]),
+        'missing key "value" in query.filters[0], and the operator "isSet" is unknown'
+        ' (did you mean "is_set"?)',
+        id="no value beside a misspelled operator that takes none",
+    ),
+    pytest.param(
+        sent_query(filters=[{"or": [{"field": "path", "operator": "exists"}]}]),
+        'missing key "value" in query.filters[0].or[0], and the operator "exists" is unknown'
+        " (one of eq, ne, gt, lt, gte, lte, contains, not_contains, starts_with, not_starts_with,"
+        " ends_with, not_ends_with, matches, not_matches, in, not_in, is_set, is_not_set)",
+        id="no value beside an unknown operator",
+    ),
+    pytest.param(
         sent_query(filters=[where("path", "eq", {})]),
         "query.filters[0].value must be true or false, a number, a string or an array,"
         " not an object",

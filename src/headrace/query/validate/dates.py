@@ -66,9 +66,8 @@ def check_timezone(name: object) -> ZoneInfo:
         raise InvalidQuery(QueryErrorCode.INVALID_TIMEZONE, ": must be an IANA name in a string")
     zone = find_zone(name)
     if zone is None:
-        raise InvalidQuery(
-            QueryErrorCode.INVALID_TIMEZONE, f" {quote_json(name)}{suggestion(_closest_zone(name))}"
-        )
+        hint = suggestion(_closest_zone(name)) or ": must be an IANA name such as Europe/Berlin"
+        raise InvalidQuery(QueryErrorCode.INVALID_TIMEZONE, f" {quote_json(name)}{hint}")
     return zone
 
 

@@ -9,16 +9,17 @@ from collections.abc import Mapping, Sequence
 from typing import Generic, TypeGuard, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 
 from headrace.base.closest_match import closest_match
 from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model import wire
-from headrace.model.catalog import PRESENCE_OPERATORS
+from headrace.model.catalog import PRESENCE_OPERATORS, Operator
 from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
 
 _BodyT = TypeVar("_BodyT", bound=Struct)
 
+_OPERATORS = tuple(operator.value for operator in Operator)
 _WITHOUT_VALUE = frozenset(operator.value for operator in PRESENCE_OPERATORS)
 _UNKNOWN_KEY = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING_KEY = re.compile(r"Object missing required field `(.*)`")
@@ -108,7 +109,17 @@ def check_filter_keys(items: Sequence[wire.Filter], path: str, *, depth: int = 0
 def _check_condition_keys(item: wire.Filter, path: str) -> None:
     for key, value in (("field", item.field), ("operator", item.operator), ("value", item.value)):
         if value is msgspec.UNSET and not (key == "value" and item.operator in _WITHOUT_VALUE):
-            raise _invalid_body(f"missing key {quote_json(key)} in {path}")
+            also = _explain_operator(item.operator) if key == "value" else ""
+            raise _invalid_body(f"missing key {quote_json(key)} in {path}{also}")
+
+
+def _explain_operator(name: str | UnsetType) -> str:
+    """Return what is wrong with an operator that lacks a value: one misspelled may take none."""
+    if isinstance(name, UnsetType) or name in _OPERATORS:
+        return ""
+    return (
+        f", and the operator {quote_json(name)} is unknown{did_you_mean_one_of(name, _OPERATORS)}"
+    )
 
 
 def _invalid_body(detail: str) -> InvalidQuery:
