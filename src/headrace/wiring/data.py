@@ -21,6 +21,7 @@ from headrace.adapters.data_dir.sqlite_files import separate_sqlite_files
 from headrace.adapters.store_migration.migration_state import check_not_migrated_away
 from headrace.base.errors import OperatorError, system_reason
 from headrace.base.settings import Settings, data_path
+from headrace.wiring.directory_file import has_external_directory
 from headrace.wiring.store_address import clickhouse_address
 
 
@@ -44,7 +45,10 @@ def locked_for_service(settings: Settings) -> Generator[ServiceRuntime]:
     """
     root = data_path(settings)
     has_store = clickhouse_address(settings) is None
-    with lock_data_dir(root, SERVE_COMMAND, has_store=has_store) as publish_runtime_dir:
+    has_directory = not has_external_directory(settings)
+    with lock_data_dir(
+        root, SERVE_COMMAND, has_store=has_store, has_directory=has_directory
+    ) as publish_runtime_dir:
         check_not_migrated_away(root, has_store=has_store)
         restrict_access(root)
         separate_sqlite_files(root)

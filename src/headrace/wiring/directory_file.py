@@ -1,13 +1,14 @@
 """The file of websites and keys: where it must be, and what is said when it is lost.
 
 Opening a missing SQLite file creates it: all keys would be unknown, and clients discard events that
-are rejected for that.
+are rejected for that. A command would create keys that the service does not know.
 """
 
 from headrace.adapters.backup.lost_files import has_logged, lost_state
+from headrace.adapters.data_dir.lock import has_directory_elsewhere
+from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.base.errors import OperatorError
-from headrace.base.settings import Settings
-from headrace.wiring.data import data_dir_paths
+from headrace.base.settings import Settings, data_path
 
 
 def has_external_directory(settings: Settings) -> bool:
@@ -21,11 +22,20 @@ def is_directory_lost(settings: Settings) -> bool:
 
 
 def check_directory_file(settings: Settings) -> None:
-    """Raise `OperatorError` where the data directory has events, but no websites and keys."""
+    """Raise `OperatorError` where websites and keys are lost, or the running service reads others.
+
+    They are lost where the data directory has events, but no websites and keys.
+    """
+    root = data_path(settings)
+    if not has_external_directory(settings) and has_directory_elsewhere(root):
+        raise OperatorError(
+            f"the service that uses {root} has its websites and keys in PostgreSQL: set "
+            "HEADRACE_DATABASE_URL or HEADRACE_DATABASE_URL_FILE as for the service"
+        )
     state = _lost_state(settings)
     if state is not None:
         raise OperatorError(
-            f"{data_dir_paths(settings).directory} is {state}, but there are events of its "
+            f"{DataDirPaths(root).directory} is {state}, but there are events of its "
             "websites: restore a backup, or set HEADRACE_DATABASE_URL if the websites and keys are "
             "in PostgreSQL"
         )
@@ -34,6 +44,6 @@ def check_directory_file(settings: Settings) -> None:
 def _lost_state(settings: Settings) -> str | None:
     if has_external_directory(settings):
         return None
-    paths = data_dir_paths(settings)
+    paths = DataDirPaths(data_path(settings))
     state = lost_state(paths.directory)
     return state if state is not None and has_logged(paths) else None

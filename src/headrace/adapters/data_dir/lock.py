@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from headrace.adapters.data_dir.files import create_file_durably
 from headrace.adapters.data_dir.paths import DataDirPaths
@@ -19,12 +20,14 @@ SERVE_COMMAND = "headrace serve"
 class LockOwner(Struct, frozen=True):
     """The owner of the lock: its command, and the runtime directory of a service.
 
-    `has_store` is whether a service stores its rows in the data directory.
+    `has_store` is whether a service stores its rows in the data directory, and `has_directory`
+    whether its websites and keys are there.
     """
 
     command: str = SERVE_COMMAND
     runtime: str = ""
     has_store: bool = True
+    has_directory: bool = True
 
 
 PublishRuntimeDir = Callable[[Path], bool]
@@ -56,7 +59,7 @@ def published_runtime(owner: LockOwner) -> Path:
 
 @contextlib.contextmanager
 def lock_data_dir(
-    root: Path, command: str, *, has_store: bool = True
+    root: Path, command: str, *, has_store: bool = True, has_directory: bool = True
 ) -> Generator[PublishRuntimeDir]:
     """Lock a data directory. Raises `DataDirLocked`, without waiting, when another process has it.
 
@@ -72,8 +75,11 @@ def lock_data_dir(
         ) from error
     try:
         _lock(descriptor, root)
-        _write_owner(descriptor, LockOwner(command))
-        yield lambda runtime: _write_owner(descriptor, LockOwner(command, str(runtime), has_store))
+        owner = LockOwner(command, has_directory=has_directory)
+        _write_owner(descriptor, owner)
+        yield lambda runtime: _write_owner(
+            descriptor, replace(owner, runtime=str(runtime), has_store=has_store)
+        )
     finally:
         os.close(descriptor)
 
@@ -94,6 +100,15 @@ def is_locked(root: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def has_directory_elsewhere(root: Path) -> bool:
+    """Return whether a service that runs here has its websites and keys elsewhere.
+
+    The lock is tried only where the lock file says so: elsewhere no start could find it taken.
+    """
+    paths = DataDirPaths(root)
+    return not _read_owner(paths.lock).has_directory and is_locked(root)
 
 
 def _lock(descriptor: int, root: Path) -> None:
