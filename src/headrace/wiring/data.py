@@ -18,6 +18,7 @@ from headrace.adapters.data_dir.lock import SERVE_COMMAND, lock_data_dir
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.data_dir.runtime_directory import runtime_directory
 from headrace.adapters.data_dir.sqlite_files import separate_sqlite_files
+from headrace.adapters.directory.schema_version import check_schema_version
 from headrace.adapters.store_migration.migration_state import check_not_migrated_away
 from headrace.base.errors import OperatorError, system_reason
 from headrace.base.settings import Settings, data_path
@@ -52,6 +53,7 @@ def locked_for_service(settings: Settings) -> Generator[ServiceRuntime]:
         check_not_migrated_away(root, has_store=has_store)
         restrict_access(root)
         separate_sqlite_files(root)
+        check_schema_version(DataDirPaths(root).directory)
         migrate_data_dir(root)
         with runtime_directory(root) as runtime:
             yield ServiceRuntime(runtime, partial(publish_runtime_dir, runtime))
@@ -68,6 +70,7 @@ def locked_for_command(settings: Settings, command: str) -> Generator[None]:
     with lock_data_dir(root, command):
         restrict_access(root)
         separate_sqlite_files(root)
+        check_schema_version(DataDirPaths(root).directory)
         migrate_data_dir(root)
         yield
 

@@ -17,8 +17,9 @@ from sqlalchemy import Connection, inspect, text
 
 from headrace.adapters.directory.connection import open_database
 from headrace.adapters.directory.schema import run_migrations
+from headrace.adapters.directory.schema_version import SCHEMA_VERSION
 from headrace.adapters.directory.sql_directory import SqlDirectory, open_directory
-from headrace.adapters.directory.tables import METADATA, SCHEMA_VERSION
+from headrace.adapters.directory.tables import METADATA
 from headrace.base.clock import FixedClock, SystemClock
 from headrace.base.errors import OperatorError
 from headrace.model.data_retention import DataRetention, RetentionChange

@@ -258,8 +258,12 @@ def test_ledger_of_a_newer_version_gets_a_clear_error(path: Path) -> None:
     SqliteLedger.open(path).close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(OperatorError, match=r"was written by a newer version of Headrace$"):
+    with pytest.raises(OperatorError) as rejection:
         SqliteLedger.open(path)
+    assert str(rejection.value) == (
+        f"the ledger {path} was written by a newer version of Headrace (its schema is 99, this "
+        "version supports 6): use that version"
+    )
 
 
 def test_closed_ledger_is_unavailable(path: Path) -> None:

@@ -3,13 +3,15 @@
 import json
 import sqlite3
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import zstandard
 
 from headrace import __version__
+from headrace.adapters.directory.schema_version import SCHEMA_VERSION
 from headrace.adapters.sqlite.idempotency import SqliteIdempotencyStore
 from headrace.base.clock import FixedClock
 from headrace.ingest.receive.authorize import Caller
@@ -42,6 +44,15 @@ COMMANDS = (
     ("export", "--website", "web_x", "--format", "csv", "/nowhere"),
     ("import", "--website", "web_x", "--format", "ndjson", "/dev/null"),
 )
+ENGINE_COMMANDS = (
+    ("serve", "--port", "0"),
+    ("backup", "/nowhere"),
+    ("verify",),
+    ("storage",),
+    ("prune",),
+    ("quarantine", "retry", "--all"),
+)
+"""Commands that run an engine, or read what one writes, before they need a website or a key."""
 
 
 def unpack(archive: Path, into: Path) -> Path:
@@ -157,3 +168,30 @@ def test_data_directory_of_a_newer_version_is_rejected_unchanged(
     )
     assert run(tmp_path, command) == (1, rejection)
     assert {path.name for path in tmp_path.iterdir()} <= {"headrace.json", "lock", "log"}
+
+
+@pytest.mark.parametrize("command", ENGINE_COMMANDS, ids=" ".join)
+def test_data_directory_whose_websites_a_newer_version_wrote_is_rejected_before_its_log_is_loaded(
+    tmp_path: Path, command: Sequence[str]
+) -> None:
+    data = unpack(ARCHIVES[0], tmp_path)
+    with closing(sqlite3.connect(data / "directory.sqlite")) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.commit()
+    before = contents(data)
+    rejection = (
+        f"headrace: the directory {data / 'directory.sqlite'} was written by a newer version of "
+        f"Headrace (its schema is 9999, this version supports {SCHEMA_VERSION}): use that "
+        "version\n"
+    )
+    assert run(data, command) == (1, rejection)
+    assert contents(data) == before
+
+
+def contents(data: Path) -> Mapping[str, bytes]:
+    """Return the files of a data directory by their paths, without the lock."""
+    return {
+        str(path.relative_to(data)): path.read_bytes()
+        for path in data.rglob("*")
+        if path.is_file() and path.name != "lock"
+    }

@@ -13,8 +13,8 @@ from sqlalchemy import (
 )
 
 from headrace.adapters.directory.connection import DirectoryDatabase
-from headrace.adapters.directory.tables import DIRECTORY_REVISION, METADATA, SCHEMA_VERSION
-from headrace.base.errors import OperatorError
+from headrace.adapters.directory.schema_version import SCHEMA_VERSION, newer_schema_error
+from headrace.adapters.directory.tables import DIRECTORY_REVISION, METADATA
 
 _VERSIONS = Table(
     "alembic_version",
@@ -74,8 +74,5 @@ def run_migrations(connection: Connection, label: str) -> None:
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
     version = _schema_version(connection)
     if version is not None and version not in known:
-        raise OperatorError(
-            f"the directory {label} was written by a newer version of Headrace "
-            f"(its schema is {version}, this version supports {SCHEMA_VERSION}): use that version"
-        )
+        raise newer_schema_error(label, version)
     command.upgrade(config, "head")

@@ -18,9 +18,6 @@ from sqlalchemy import (
     Text,
 )
 
-SCHEMA_VERSION = "0006"
-"""The newest migration: a new directory has it at once, and only older ones need Alembic."""
-
 METADATA = MetaData(
     naming_convention={
         "pk": "pk_%(table_name)s",

@@ -78,7 +78,10 @@ def prepare_ledger(connection: sqlite3.Connection, path: Path) -> None:
     except sqlite3.DatabaseError as error:
         raise OperatorError(f"the ledger {path} is damaged: {error}") from error
     if version > SCHEMA_VERSION:
-        raise OperatorError(f"the ledger {path} was written by a newer version of Headrace")
+        raise OperatorError(
+            f"the ledger {path} was written by a newer version of Headrace (its schema is "
+            f"{version}, this version supports {SCHEMA_VERSION}): use that version"
+        )
 
 
 def _set_pragmas(connection: sqlite3.Connection) -> None:
