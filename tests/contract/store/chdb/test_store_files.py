@@ -29,9 +29,12 @@ from headrace.adapters.store.dialect.statements import AlterTable
 from headrace.base.logs import get_logger
 chdb = ChdbInstance(Path(sys.argv[1]), log=get_logger())
 chdb.open()
-change = AlterTable(name="events", change="ADD COLUMN IF NOT EXISTS `later` String")
+change = "MODIFY COLUMN `no_such` String"
+if sys.argv[2] != "fail":
+    change = "ADD COLUMN IF NOT EXISTS `later` String"
+change = AlterTable(name="events", change=change)
 newer = Migration(MIGRATIONS[-1].version + 1, (change,))
-writer = ChdbWriter(chdb, migrations=MIGRATIONS + (newer,) * (sys.argv[2] == "migrate"))
+writer = ChdbWriter(chdb, migrations=MIGRATIONS + (newer,) * (sys.argv[2] in ("migrate", "fail")))
 if sys.argv[2] != "shorten":
     writer.prepare()
 else:
@@ -81,11 +84,23 @@ def is_definition(name: str) -> bool:
     return name.endswith(".sql")
 
 
+def run(store: Path, what: str) -> tuple[int, str]:
+    """Do something with a store in a process; return its exit code and last line of errors."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(store), what],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, "".join(done.stderr.splitlines(keepends=True)[-1:])
+
+
 @pytest.fixture
 def prepared(tmp_path: Path) -> Path:
     """A store that was prepared and closed."""
     store = tmp_path / "store"
-    subprocess.run([sys.executable, "-c", PROGRAM, str(store), "prepare"], check=True, timeout=120)
+    assert run(store, "prepare")[0] == 0
     return store
 
 
@@ -112,6 +127,20 @@ def test_a_migration_is_recorded_when_what_it_changed_is_synced_and_copied(prepa
     assert unsynced_names(prepared, before) == set()
     assert str(copy_path(prepared)) in renamed
     assert "`later` String" in copy_path(prepared).read_text()
+
+
+@pytest.mark.slow
+def test_a_store_of_a_version_without_a_copy_opens_after_a_full_disk_ended_its_migration(
+    prepared: Path,
+) -> None:
+    copy_path(prepared).unlink()
+    code, error = run(prepared, "fail")
+    assert (code, error.startswith("headrace.base.errors.StoreUnavailable: ")) == (1, True), error
+    (definition,) = prepared.glob("store/*/*/events.sql")
+    definition.write_bytes(b"")  # chDB begins to write the new definition over the old one
+    code, error = run(prepared, "migrate")
+    assert code == 0, error
+    assert "`later` String" in definition.read_text()
 
 
 @pytest.mark.slow

@@ -31,7 +31,10 @@ def prepare_tables(
         make_metadata_durable(chdb.directory, database)
         session.execute(record_versions(*migrations))
         return
-    for migration in pending if existing.keys() == STORAGE_TABLES.keys() else migrations:
+    due = pending if existing.keys() == STORAGE_TABLES.keys() else migrations
+    if due:  # chDB overwrites definitions, which a full disk ends, and old versions made no copy
+        make_metadata_durable(chdb.directory, database)
+    for migration in due:
         _run(session, migration)
         make_metadata_durable(chdb.directory, database)
         session.execute(record_versions(migration))
