@@ -18,6 +18,18 @@ _STEPS_MS = (
     *(0, 0, 0, 1, 999, 1000, 1001, 2000, 10_000, 60_000, _HOUR_MS),
     *(24 * _HOUR_MS, 31 * 24 * _HOUR_MS),
 )
+_OTHER_FILTERS: tuple[Body, ...] = (
+    {"field": "time", "operator": "gte", "value": "2025-10-26T02:30"},  # twice in Berlin
+    {"field": "time", "operator": "lt", "value": "2025-10-26"},
+    {"field": "properties.k", "operator": "ne", "value": "x"},
+    {"field": "properties.k", "operator": "not_in", "value": ["x", 2.5, True]},
+    {"field": "properties.n", "operator": "is_set"},
+    {"field": "value", "operator": "not_in", "value": [1]},
+    {"field": "path", "operator": "matches", "value": "^/.?$"},
+    {"field": "profile_id", "operator": "is_not_set"},
+)
+"""Each has a form of its own in SQL: a timezone, a missing value, a pattern, a property."""
+
 _GROUPS = ("path", "properties.n", "value", "is_bot", "country", "time", "properties.k")
 
 
@@ -59,6 +71,9 @@ def _filters(random_source: SeededRandom) -> list[Body]:
         one = {"field": "properties.n", "operator": "eq", "value": 1}
         other = {"field": "path", "operator": "eq", "value": "/a"}
         filters.append({"or": [one, other]})
+    if random_source.has_probability(0.3):
+        other = random_source.choice(_OTHER_FILTERS)
+        filters.append({"or": [other]} if random_source.has_probability(0.3) else other)
     if random_source.has_probability(0.15):
         filters.append({"field": "is_bot", "operator": "in", "value": [True, False]})
     return filters
