@@ -158,6 +158,10 @@ class ErasurePlanner:
             if subject_of(key, website_id, selector).digest in digests
         }
 
+    def close(self) -> None:
+        """Close the connections of the finder. May be called twice."""
+        self._finder.close()
+
 
 def _selectors_of_rows(
     selectors: Sequence[Selector], tables: Sequence[RowsToErase]

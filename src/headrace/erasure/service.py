@@ -1,40 +1,28 @@
 """The steps of an erasure. The engine process runs them in order, and repeats those that fail."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from headrace.base.clock import Clock
-from headrace.erasure.log_records import known_selectors, without_erased_items
+from headrace.erasure.files import ErasableFiles, Leftovers
 from headrace.erasure.planning import ErasurePlanner
-from headrace.erasure.receipt import QUARANTINE, describe_what_remains
+from headrace.erasure.receipt import QUARANTINE
 from headrace.erasure.recognition import KnownSubjects
 from headrace.erasure.statements import deletions
 from headrace.erasure.subjects import subjects_of
 from headrace.model.catalog import STORED_TABLES
-from headrace.model.erasure import (
-    WHOLE_WEBSITE,
-    ErasureRequest,
-    Selector,
-    SelectorKind,
-    Subject,
-)
+from headrace.model.erasure import WHOLE_WEBSITE, ErasureRequest, Subject
 from headrace.ports.event_log import LogOffset
 from headrace.ports.rows.deletion import DeletionLost, DeletionWatch, RowDeleter
 from headrace.ports.rows.erasure import (
     ErasableEntries,
-    ErasableReplies,
     Erasure,
     ErasureAudit,
     ErasurePlan,
     ErasureStore,
-    LogRewriter,
-    PartLifetimes,
-    RowFinder,
 )
 
 _TABLES = {table.name: table for table in STORED_TABLES}
@@ -43,50 +31,27 @@ DELETION_PATIENCE_S: Final = 3.0
 """A caller waits for the deletion: it is answered soon after this."""
 
 
-class Leftovers(Struct, frozen=True):
-    """Files that still have erased rows: parts that were replaced, and snapshots of backups."""
-
-    parts: frozenset[str]
-    snapshots: frozenset[str]
-
-
 class ErasureService:
-    """The steps; blocking, one at a time. All raise `StoreUnavailable` where a retry may help.
-
-    `snapshots` names the snapshots that exist now, `damaged_files` counts the files in `damaged`,
-    `has_unused_store` says whether the data directory has a store that was migrated to servers.
-    """
+    """The steps; blocking, one at a time. All raise `StoreUnavailable` where a retry may help."""
 
     def __init__(
         self,
         *,
         erasures: ErasureStore,
         planner: ErasurePlanner,
-        finder: RowFinder,
         deleter: RowDeleter,
         entries: ErasableEntries,
-        rewriter: LogRewriter,
-        replies: ErasableReplies,
-        lifetimes: PartLifetimes,
+        files: ErasableFiles,
         audit: ErasureAudit,
-        snapshots: Callable[[], Collection[str]],
-        damaged_files: Callable[[], int],
-        has_unused_store: Callable[[], bool],
         new_id: Callable[[], str],
         clock: Clock,
     ) -> None:
         self._erasures = erasures
         self._planner = planner
-        self._finder = finder
         self._deleter = deleter
         self._entries = entries
-        self._rewriter = rewriter
-        self._replies = replies
-        self._lifetimes = lifetimes
+        self._files = files
         self._audit = audit
-        self._snapshots = snapshots
-        self._damaged_files = damaged_files
-        self._has_unused_store = has_unused_store
         self._new_id = new_id
         self._clock = clock
         self._lost_before: dict[str, int] = {}
@@ -135,22 +100,11 @@ class ErasureService:
         """Plan an erasure from its subjects: rows that came after the request are not its rows."""
         key, website_id = self._erasures.key(), erasure.website_id
         known = KnownSubjects(key, website_id, [erasure])
-
-        def kept_selectors() -> set[Selector]:
-            found: set[Selector] = set()
-
-            def collect(payload: bytes) -> None:
-                found.update(known_selectors(payload, website_id, known))
-
-            self._rewriter.rewrite(log_ends, collect)
-            if erasure.kind is SelectorKind.EVENT_ID:
-                for event_id in self._replies.event_ids():
-                    found.update(known.selectors_in({"event_id": event_id}, received_ms=0))
-            return found
-
         return self._planner.plan(
             website_id,
-            self._planner.resolve(erasure, key, kept_selectors),
+            self._planner.resolve(
+                erasure, key, lambda: self._files.selectors(website_id, known, log_ends)
+            ),
             log_ends,
             received_until_ms=erasure.requested_ms,
         )
@@ -161,7 +115,7 @@ class ErasureService:
 
     def pending(self) -> list[Erasure]:
         """Return the erasures that are not done, oldest first; called at the start."""
-        self._lifetimes.restore()
+        self._files.restore_lifetimes()
         return [erasure for erasure in self._erasures.all() if not erasure.is_done]
 
     def is_deleting(self, erasure: Erasure) -> bool:
@@ -200,27 +154,11 @@ class ErasureService:
         plan, website_id = _plan_of(erasure), erasure.website_id
         if WHOLE_WEBSITE in plan.selectors:
             self._audit.forget_website(website_id)
-        if plan.selectors:
-            rewrite = partial(
-                without_erased_items,
-                website_id=website_id,
-                selectors=plan.selectors,
-                received_until_ms=plan.received_until_ms,
-            )
-            self._rewriter.rewrite(plan.log_ends, rewrite)
-        for selector in plan.selectors:
-            if selector.kind is SelectorKind.EVENT_ID:
-                self._replies.forget_event_id(str(selector.value))
-        return Leftovers(self._finder.replaced_parts(), frozenset(self._snapshots()))
+        return self._files.clean(website_id, plan)
 
     def are_files_left(self, leftovers: Leftovers) -> bool:
         """Return whether some of these files still exist."""
-        if not leftovers.snapshots.isdisjoint(self._snapshots()):
-            return True
-        if not leftovers.parts or leftovers.parts.isdisjoint(self._finder.replaced_parts()):
-            return False
-        self._lifetimes.shorten()
-        return True
+        return self._files.are_left(leftovers)
 
     def finish(self, erasure: Erasure) -> Erasure:
         """Note that the erasure is done, and forget the identifier."""
@@ -229,16 +167,9 @@ class ErasureService:
             plan=None,
             done_ms=self._clock.now_ms(),
             last_error="",
-            by_hand=(
-                *describe_what_remains(
-                    damaged_files=self._damaged_files(),
-                    detached_parts=self._finder.detached_parts(),
-                    has_unused_store=self._has_unused_store(),
-                ),
-                *erasure.by_hand,
-            ),
+            by_hand=(*self._files.describe_what_remains(), *erasure.by_hand),
         )
-        self._lifetimes.restore()
+        self._files.restore_lifetimes()
         self._erasures.put(done)
         self._lost_before.pop(erasure.id, None)
         return done
@@ -254,7 +185,7 @@ class ErasureService:
     def close(self) -> None:
         """Close the connections to the store. May be called twice."""
         self._deleter.close()
-        self._finder.close()
+        self._planner.close()
 
     def _subjects(self, website_id: str, plan: ErasurePlan) -> tuple[Subject, ...]:
         return subjects_of(self._erasures.key(), website_id, plan.selectors)

@@ -28,7 +28,7 @@ from headrace.base.freed_memory import return_freed_memory
 from headrace.base.logs import get_logger
 from headrace.base.metrics import Metrics
 from headrace.base.settings import Settings
-from headrace.erasure.service import Leftovers
+from headrace.erasure.files import Leftovers
 from headrace.ingest.load.live_rows import LiveRows
 from headrace.ingest.load.loader import Loader
 from headrace.ports.dedup_claims import DedupClaims

@@ -16,9 +16,10 @@ from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.base.logs import get_logger
 from headrace.base.settings import Settings
+from headrace.erasure.files import ErasableFiles, Leftovers
 from headrace.erasure.machines import ErasingMachines, OneMachine
 from headrace.erasure.planning import ErasurePlanner
-from headrace.erasure.service import ErasureService, Leftovers
+from headrace.erasure.service import ErasureService
 from headrace.ports.rows.deletion import RowDeleter
 from headrace.ports.rows.erasure import ErasableReplies, PartLifetimes, RowFinder
 from headrace.wiring.audit import EngineErasureAudit
@@ -52,16 +53,20 @@ def engine_erasures(
     steps = ErasureService(
         erasures=erasures,
         planner=ErasurePlanner(finder=finder, entries=entries, dialect=store_dialect(settings)),
-        finder=finder,
         deleter=deleter,
         entries=entries,
-        rewriter=SegmentRewriter(paths.log),
-        replies=_erasable_replies(settings, paths),
-        lifetimes=lifetimes,
+        files=ErasableFiles(
+            rewriter=SegmentRewriter(paths.log),
+            replies=_erasable_replies(settings, paths),
+            finder=finder,
+            lifetimes=lifetimes,
+            snapshots=lambda: names_in(paths.snapshots),
+            damaged_files=lambda: len(names_in(paths.damaged)),
+            has_unused_store=lambda: (
+                clickhouse_address(settings) is not None and paths.store.exists()
+            ),
+        ),
         audit=EngineErasureAudit(settings),
-        snapshots=lambda: names_in(paths.snapshots),
-        damaged_files=lambda: len(names_in(paths.damaged)),
-        has_unused_store=lambda: clickhouse_address(settings) is not None and paths.store.exists(),
         new_id=new_erasure_id,
         clock=SystemClock(),
     )
