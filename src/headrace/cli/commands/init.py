@@ -10,7 +10,7 @@ from msgspec import Struct
 from headrace.base.clock import MILLISECONDS_PER_DAY, SystemClock, utc_day
 from headrace.base.settings import Settings, load_settings
 from headrace.cli.commands.administration.sign_in import CODE_MINUTES, first_sign_in_link
-from headrace.cli.directory import directory_label, opened_directory
+from headrace.cli.directory import directory_label, list_from_directory, opened_directory
 from headrace.cli.listening import check_port
 from headrace.cli.options import base_url, data_options, setting_options
 from headrace.cli.output import JsonObject, print_json
@@ -69,21 +69,20 @@ def initialize_command(
     """
     settings = load_settings({**overrides, "data_dir": data})
     clock = SystemClock()
-    with opened_directory(settings, clock) as directory:
-        if existing := directory.websites():
-            _print_existing(existing, settings, as_json=as_json)
-            return
-        if checks_port:
-            check_port(settings)
-        with ExitStack() as undo:
-            made = create_bootstrap(directory, base_url(settings), undo)
-            outcome = "the keys are revoked and the website is deleted, so run this again"
-            with undone_unless_shown(undo.close, outcome):
-                if as_json:
-                    print_json(_as_object(made, base_url(settings)))
-                else:
-                    click.echo(render(made, settings, now_ms=clock.now_ms()))
-            undo.pop_all()
+    if existing := list_from_directory(settings, lambda directory: directory.websites()):
+        _print_existing(existing, settings, as_json=as_json)
+        return
+    if checks_port:
+        check_port(settings)
+    with opened_directory(settings, clock) as directory, ExitStack() as undo:
+        made = create_bootstrap(directory, base_url(settings), undo)
+        outcome = "the keys are revoked and the website is deleted, so run this again"
+        with undone_unless_shown(undo.close, outcome):
+            if as_json:
+                print_json(_as_object(made, base_url(settings)))
+            else:
+                click.echo(render(made, settings, now_ms=clock.now_ms()))
+        undo.pop_all()
 
 
 def create_bootstrap(directory: Directory, url: str, undo: ExitStack) -> Bootstrap:
