@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
-from chaos.disks import ORDINARY, REPLICAS, disk_kinds
+from chaos.disk_kinds import ORDINARY, REPLICAS, disk_kinds
 from chaos.faults import FAULTS
 from chaos.mount_namespace import enter_own_namespace
 from chaos.report import Report, as_table, describe_missed_damage

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chaos.disk import Capability, DataDisk, DiskFailed, DiskUnavailable
-from chaos.disks import ORDINARY, REPLICAS, disk_kinds
+from chaos.disk_kinds import ORDINARY, REPLICAS, disk_kinds
 from chaos.failing_calls import prepare_failing_calls
 from chaos.fault import Fault, GuaranteeViolated
 from chaos.faults import possible_faults
