@@ -69,6 +69,11 @@ def where(field: str, operator: str, value: Json) -> dict[str, Json]:
     return {"field": field, "operator": operator, "value": value}
 
 
+def in_groups(inner: Item, depth: int) -> Item:
+    """Return a filter within this number of groups."""
+    return inner if depth == 0 else {"or": [in_groups(inner, depth - 1)]}
+
+
 def query_body(
     *selects: Item,
     table: str = "events",
@@ -84,6 +89,18 @@ def query_body(
         "groupBy": list(group_by),
     }
     return {"query": query, "startDate": "2026-01-01", "endDate": "2026-01-31", **root}
+
+
+def selecting(
+    field: str, aggregate: str, alias: str | None = None, **parts: Json
+) -> dict[str, Json]:
+    """Return the body of a query with one select, whose alias is null unless given."""
+    return query_body({**select(field, aggregate), "alias": alias}, **parts)
+
+
+def filtering(field: str, operator: str, value: Json, **parts: Json) -> dict[str, Json]:
+    """Return the body of a query with one filter."""
+    return query_body(filters=[where(field, operator, value)], **parts)
 
 
 def plan_of(body: Json, cutoffs: Cutoffs = NO_CUTOFFS) -> QueryPlan:

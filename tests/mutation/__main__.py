@@ -35,7 +35,8 @@ _SIZES: Final = (6, 40)
 """Data sets of an area, and queries for each of them: some more than the tests draw."""
 
 _COMPILER: Final = (
-    *("tests/unit/query/test_compile.py", "tests/unit/query/test_check.py"),
+    "tests/unit/query/test_compile.py",
+    *("tests/unit/query/test_rejected_queries.py", "tests/unit/query/test_planned_queries.py"),
     *("tests/unit/query/test_having.py", "tests/unit/query/test_result_values.py"),
     *("tests/unit/query/test_service.py", "tests/unit/query/test_daily_rows.py"),
 )
@@ -54,7 +55,10 @@ _GOLDEN: Final = ("tests/golden/test_golden_queries.py", "tests/golden/test_gold
 _TESTS: Final[Mapping[str, Sequence[str]]] = {
     "custom": _COMPILER,
     "rollup": ("tests/unit/query/test_compile.py", "tests/unit/query/test_daily_rows.py"),
-    "days": ("tests/unit/query/test_check.py", "tests/unit/query/analyses/test_standard.py"),
+    "days": (
+        *("tests/unit/query/test_rejected_queries.py", "tests/unit/query/test_planned_queries.py"),
+        "tests/unit/query/analyses/test_standard.py",
+    ),
     "paths": (
         "tests/unit/query/analyses/test_funnel.py",
         "tests/unit/query/analyses/test_retention.py",

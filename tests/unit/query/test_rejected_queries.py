@@ -1,65 +1,25 @@
 """Every rejection of a well-formed query, with its code, its full message and its precedence."""
 
-from datetime import date
 from itertools import combinations
 from typing import Any
 
-import msgspec
 import pytest
 
-from headrace.base.clock import days_since_epoch
 from headrace.http.endpoints import QUERY
-from headrace.model.catalog import (
-    ANY_COLUMN_AGGREGATES,
-    EVENTS,
-    NUMBER_AGGREGATES,
-    PERFORMANCE,
-    SESSIONS,
-    Aggregate,
-    Column,
-    Kind,
-    Operator,
-    table_names,
+from testing.queries import (
+    COUNT,
+    filtering,
+    in_groups,
+    query_body,
+    rejection_of,
+    select,
+    selecting,
+    where,
 )
-from headrace.model.plan import (
-    Conjunction,
-    DateRange,
-    Direction,
-    Granularity,
-    PlannedFilter,
-    PlannedGroup,
-    PlannedHaving,
-    PlannedOrder,
-    PlannedSelect,
-    QueryPlan,
-)
-from headrace.query.validate.check import check_query
-from headrace.query.validate.decode import decode_query
-from testing.queries import COUNT, WEBSITE, plan_of, query_body, rejection_of, select, where
 
 Body = dict[str, Any]
 
-
-def selecting(field: str, aggregate: str, alias: str | None = None, **parts: Any) -> Body:
-    return query_body({**select(field, aggregate), "alias": alias}, **parts)
-
-
-def filtering(field: str, operator: str, value: Any, **parts: Any) -> Body:
-    return query_body(filters=[where(field, operator, value)], **parts)
-
-
-def rooted(**root: Any) -> Body:
-    return query_body(**root)
-
-
 PATH = where("path", "eq", "/")
-
-
-def in_groups(depth: int) -> Body:
-    """Return a filter within this number of groups."""
-    return PATH if depth == 0 else {"or": [in_groups(depth - 1)]}
-
-
 EMPTY: dict[str, Any] = {}
 NOTHING: list[Any] = []
 TOP_FAULTS: list[tuple[dict[str, Any], str]] = [
@@ -389,11 +349,13 @@ REJECTIONS = [
         id="having on a datetime",
     ),
     *[
-        pytest.param(rooted(having=having), "INVALID_HAVING", f"Invalid having{detail}", id=detail)
+        pytest.param(
+            query_body(having=having), "INVALID_HAVING", f"Invalid having{detail}", id=detail
+        )
         for having, detail in HAVING_FAULTS
     ],
     pytest.param(
-        rooted(having=[where("n", "gt", 1)], fill=True, granularity="daily"),
+        query_body(having=[where("n", "gt", 1)], fill=True, granularity="daily"),
         "INVALID_FILL",
         "Invalid fill: not possible together with having",
         id="fill with having",
@@ -409,7 +371,7 @@ REJECTIONS = [
     ],
     *[
         pytest.param(
-            rooted(compare=compare), "INVALID_COMPARE", f"Invalid compare{detail}", id=detail
+            query_body(compare=compare), "INVALID_COMPARE", f"Invalid compare{detail}", id=detail
         )
         for compare, detail in COMPARE_FAULTS
     ],
@@ -429,31 +391,31 @@ REJECTIONS = [
         id="an output called like the compared values of another",
     ),
     pytest.param(
-        rooted(compare="previous_year", orderBy=[{"field": "previous.n"}]),
+        query_body(compare="previous_year", orderBy=[{"field": "previous.n"}]),
         "INVALID_ORDER_BY",
         'Invalid orderBy "previous.n": no output has this name',
         id="order by the compared values of an output",
     ),
     pytest.param(
-        rooted(compare="previous_year", orderBy=[{"field": "previous"}]),
+        query_body(compare="previous_year", orderBy=[{"field": "previous"}]),
         "INVALID_ORDER_BY",
         'Invalid orderBy "previous": no output has this name',
         id="order by what is compared",
     ),
     pytest.param(
-        rooted(totals=1),
+        query_body(totals=1),
         "INVALID_TOTALS",
         "Invalid totals: must be true or false",
         id="totals that are no boolean",
     ),
     pytest.param(
-        rooted(lastDays=7),
+        query_body(lastDays=7),
         "INVALID_START_DATE",
         "Invalid startDate: lastDays is in the place of startDate and endDate",
         id="dates and lastDays",
     ),
     pytest.param(
-        rooted(lastDays=3653, startDate=None, endDate=None),
+        query_body(lastDays=3653, startDate=None, endDate=None),
         "INVALID_LAST_DAYS",
         "Invalid lastDays: must be a whole number from 1 to 3652",
         id="too many last days",
@@ -515,7 +477,7 @@ REJECTIONS = [
         id="empty group",
     ),
     pytest.param(
-        query_body(filters=[in_groups(4)]),
+        query_body(filters=[in_groups(PATH, 4)]),
         "INVALID_FILTER",
         "Invalid filter: groups are at most 3 deep",
         id="four groups within each other",
@@ -557,98 +519,98 @@ REJECTIONS = [
         id="column of groupBy",
     ),
     pytest.param(
-        rooted(startDate=None),
+        query_body(startDate=None),
         "INVALID_START_DATE",
         "Invalid startDate: a date such as 2026-01-31 is required",
         id="no startDate",
     ),
     pytest.param(
-        rooted(startDate=20260101),
+        query_body(startDate=20260101),
         "INVALID_START_DATE",
         "Invalid startDate: must be a date in a string, such as 2026-01-31",
         id="number for startDate",
     ),
     pytest.param(
-        rooted(startDate="1.1.2026"),
+        query_body(startDate="1.1.2026"),
         "INVALID_START_DATE",
         'Invalid startDate "1.1.2026": must be a date such as 2026-01-31',
         id="startDate of another format",
     ),
     pytest.param(
-        rooted(startDate="2026-02-29"),
+        query_body(startDate="2026-02-29"),
         "INVALID_START_DATE",
         'Invalid startDate "2026-02-29": there is no such day',
         id="impossible startDate",
     ),
     pytest.param(
-        rooted(endDate=True),
+        query_body(endDate=True),
         "INVALID_END_DATE",
         "Invalid endDate: must be a date in a string, such as 2026-01-31",
         id="boolean for endDate",
     ),
     pytest.param(
-        rooted(endDate="2025-12-31"),
+        query_body(endDate="2025-12-31"),
         "INVALID_END_DATE",
         'Invalid endDate "2025-12-31": must not be before startDate',
         id="endDate before startDate",
     ),
     pytest.param(
-        rooted(endDate="2036-01-01"),
+        query_body(endDate="2036-01-01"),
         "INVALID_END_DATE",
         'Invalid endDate "2036-01-01": the range must be shorter than 10 years',
         id="ten years",
     ),
     pytest.param(
-        rooted(startDate="2024-02-29", endDate="2034-03-01"),
+        query_body(startDate="2024-02-29", endDate="2034-03-01"),
         "INVALID_END_DATE",
         'Invalid endDate "2034-03-01": the range must be shorter than 10 years',
         id="ten years and a day from a leap day",
     ),
     pytest.param(
-        rooted(startDate="2024-02-29", endDate="2034-02-28"),
+        query_body(startDate="2024-02-29", endDate="2034-02-28"),
         "INVALID_END_DATE",
         'Invalid endDate "2034-02-28": the range must be shorter than 10 years',
         id="ten years from a leap day",
     ),
     pytest.param(
-        rooted(timezone="Europe/Berln"),
+        query_body(timezone="Europe/Berln"),
         "INVALID_TIMEZONE",
         'Invalid timezone "Europe/Berln" (did you mean "Europe/Berlin"?)',
         id="timezone",
     ),
     pytest.param(
-        rooted(timezone="new_york"),
+        query_body(timezone="new_york"),
         "INVALID_TIMEZONE",
         'Invalid timezone "new_york" (did you mean "America/New_York"?)',
         id="city",
     ),
     pytest.param(
-        rooted(timezone="utc"),
+        query_body(timezone="utc"),
         "INVALID_TIMEZONE",
         'Invalid timezone "utc" (did you mean "UTC"?)',
         id="zone in small letters",
     ),
     pytest.param(
-        rooted(timezone="singapore"),
+        query_body(timezone="singapore"),
         "INVALID_TIMEZONE",
         'Invalid timezone "singapore" (did you mean "Asia/Singapore"?)',
         id="city that is a zone",
     ),
     pytest.param(
-        rooted(timezone="gmt+5"),
+        query_body(timezone="gmt+5"),
         "INVALID_TIMEZONE",
         'Invalid timezone "gmt+5" (did you mean "Etc/GMT+5"?)',
         id="offset",
     ),
     pytest.param(
-        rooted(timezone=2),
+        query_body(timezone=2),
         "INVALID_TIMEZONE",
         "Invalid timezone: must be an IANA name in a string",
         id="number for timezone",
     ),
     *[
         pytest.param(
-            rooted(timezone=name),
+            query_body(timezone=name),
             "INVALID_TIMEZONE",
             f'Invalid timezone "{name}": must be an IANA name such as Europe/Berlin',
             id=label,
@@ -665,19 +627,19 @@ REJECTIONS = [
         )
     ],
     pytest.param(
-        rooted(timezone="UTC\0"),
+        query_body(timezone="UTC\0"),
         "INVALID_TIMEZONE",
         'Invalid timezone "UTC\\u0000" (did you mean "UTC"?)',
         id="timezone with NUL",
     ),
     pytest.param(
-        rooted(granularity="yearly"),
+        query_body(granularity="yearly"),
         "INVALID_GRANULARITY",
         'Invalid granularity "yearly" (one of hourly, daily, weekly, monthly)',
         id="granularity",
     ),
     pytest.param(
-        rooted(granularity=["daily"]),
+        query_body(granularity=["daily"]),
         "INVALID_GRANULARITY",
         "Invalid granularity: must be one of hourly, daily, weekly, monthly",
         id="array for granularity",
@@ -690,7 +652,7 @@ REJECTIONS = [
     ),
     *[
         pytest.param(
-            rooted(limit=limit),
+            query_body(limit=limit),
             "INVALID_LIMIT",
             "Invalid limit: must be a whole number from 1",
             id=f"limit {limit}",
@@ -699,7 +661,7 @@ REJECTIONS = [
     ],
     *[
         pytest.param(
-            rooted(offset=offset),
+            query_body(offset=offset),
             "INVALID_OFFSET",
             "Invalid offset: must be a whole number from 0 to 1000000",
             id=f"offset {offset}",
@@ -707,7 +669,7 @@ REJECTIONS = [
         for offset in (-1, 1_000_001, 0.5, "0", False)
     ],
     pytest.param(
-        rooted(orderBy=[{"field": "n"}] * 6),
+        query_body(orderBy=[{"field": "n"}] * 6),
         "INVALID_ORDER_BY",
         "Invalid orderBy: 6 keys given, maximum is 5",
         id="6 keys of orderBy",
@@ -719,38 +681,38 @@ REJECTIONS = [
         id="orderBy of no output",
     ),
     pytest.param(
-        rooted(orderBy=[{"field": "date"}]),
+        query_body(orderBy=[{"field": "date"}]),
         "INVALID_ORDER_BY",
         'Invalid orderBy "date": no output has this name',
         id="orderBy date without granularity",
     ),
     pytest.param(
-        rooted(orderBy=[{"field": "n", "direction": "up"}]),
+        query_body(orderBy=[{"field": "n", "direction": "up"}]),
         "INVALID_ORDER_BY",
         'Invalid orderBy: direction "up" (one of asc, desc)',
         id="direction",
     ),
     pytest.param(
-        rooted(fill="yes"),
+        query_body(fill="yes"),
         "INVALID_FILL",
         "Invalid fill: must be true or false",
         id="text for fill",
     ),
     pytest.param(
-        rooted(fill=True),
+        query_body(fill=True),
         "INVALID_FILL",
         "Invalid fill: requires a granularity",
         id="fill without granularity",
     ),
     pytest.param(
-        rooted(fill=True, granularity="hourly", startDate="2024-12-01"),
+        query_body(fill=True, granularity="hourly", startDate="2024-12-01"),
         "INVALID_FILL",
         "Invalid fill: the result would have 10248 rows, maximum is 10000;"
         " use fewer days, fewer groups or a coarser granularity",
         id="too many hours",
     ),
     pytest.param(
-        rooted(
+        query_body(
             fill=True,
             granularity="hourly",
             compare={"startDate": "2023-01-01", "endDate": "2024-12-31"},
@@ -772,9 +734,6 @@ def test_every_error_code_except_that_of_decoding_is_used() -> None:
     reported_codes = {str(param.values[1]) for param in REJECTIONS}
     every = {code.name for code in QUERY.query_errors}
     assert every - reported_codes == {"INVALID_BODY"}
-
-
-# The order of the checks.
 
 
 def changed(body: Body, change: Body) -> Body:
@@ -936,165 +895,6 @@ def test_list_length_is_checked_before_its_items(body: Body, code: str) -> None:
     assert rejection_of(body)[0] == code
 
 
-# Values just within the limits, and their meaning.
-
-
-JANUARY = DateRange(
-    first_day=20_454,
-    last_day=20_484,
-    start_ms=1_767_225_600_000,
-    end_ms=1_769_904_000_000,
-    offsets=((1_767_225_600, 0),),
-    timezone="UTC",
-)
-
-
-def test_minimal_query_has_the_defaults() -> None:
-    body = {
-        "query": {"table": "events", "selects": [{"field": "*", "aggregate": "count"}]},
-        "startDate": "2026-01-01",
-        "endDate": "2026-01-31",
-    }
-    assert plan_of(body) == QueryPlan(
-        website_id=WEBSITE,
-        table=EVENTS,
-        selects=(PlannedSelect(None, Aggregate.COUNT, "count_all"),),
-        filters=(),
-        group_by=(),
-        range=JANUARY,
-        granularity=None,
-        order_by=(),
-        limit=1000,
-        offset=0,
-        fill=False,
-    )
-
-
-def test_null_in_optional_fields_means_absent() -> None:
-    absent = query_body()
-    nulls = dict.fromkeys(("timezone", "granularity", "limit", "offset", "fill", "orderBy"), None)
-    query = {**absent["query"], "filters": None, "groupBy": None}
-    query["selects"] = [{**COUNT, "alias": "n"}]
-    assert plan_of({**absent, **nulls, "query": query}) == plan_of(absent)
-
-
-def test_full_query_is_planned_completely() -> None:
-    path, duration = SESSIONS.column("entry_path"), SESSIONS.column("duration")
-    assert path is not None
-    assert duration is not None
-    body = query_body(
-        select("duration", "p95", "slow"),
-        table="sessions",
-        filters=[where("duration", "gte", "1.5")],
-        group_by=["entry_path"],
-        granularity="hourly",
-        orderBy=[{"field": "slow", "direction": "desc"}, {"field": "date"}],
-        limit=7,
-        offset=1_000_000,
-        fill=True,
-    )
-    assert plan_of(body) == QueryPlan(
-        website_id=WEBSITE,
-        table=SESSIONS,
-        selects=(PlannedSelect(duration, Aggregate.P95, "slow"),),
-        filters=(PlannedFilter(duration, Operator.GTE, (1.5,)),),
-        group_by=(path,),
-        range=JANUARY,
-        granularity=Granularity.HOURLY,
-        order_by=(PlannedOrder("slow", Direction.DESC), PlannedOrder("date", Direction.ASC)),
-        limit=7,
-        offset=1_000_000,
-        fill=True,
-    )
-
-
-@pytest.mark.parametrize("name", list(table_names()))
-def test_every_table_can_be_queried_by_all_its_names(name: str) -> None:
-    table = plan_of(query_body(table=name)).table
-    assert name in (table.name, *table.aliases)
-
-
-@pytest.mark.parametrize(
-    ("limit", "planned"), [(None, 1000), (1, 1), (5.0, 5), (10_000, 10_000), (10**30, 10_000)]
-)
-def test_limit_over_the_maximum_is_clamped(limit: float | None, planned: int) -> None:
-    assert plan_of(query_body(limit=limit)).limit == planned
-
-
-@pytest.mark.parametrize(
-    ("field", "aggregate", "alias"),
-    [
-        ("*", "count", "count_all"),
-        ("path", "uniq", "uniq_path"),
-        ("properties.plan", "count", "count_properties_plan"),
-        ("properties.a.b c", "sum", "sum_properties_a_b c"),
-    ],
-)
-def test_default_alias_is_aggregate_and_field(field: str, aggregate: str, alias: str) -> None:
-    assert plan_of(selecting(field, aggregate)).selects[0].alias == alias
-
-
-@pytest.mark.parametrize("alias", ["a" * 64, "🦆" * 64, " ", "date", "c0", '`"\\\n'])
-def test_alias_is_any_text_up_to_64_characters(alias: str) -> None:
-    assert plan_of(selecting("*", "count", alias)).selects[0].alias == alias
-
-
-def test_property_is_a_column_of_any_type() -> None:
-    columns = plan_of(query_body(group_by=["properties.a.b", "properties. "])).group_by
-    assert [(column.name, column.kind) for column in columns] == [
-        ("properties.a.b", Kind.JSON),
-        ("properties. ", Kind.JSON),
-    ]
-
-
-VALUES = [
-    pytest.param("path", "eq", "", ("",), id="empty text"),
-    pytest.param("path", "in", ["/", "5"], ("/", "5"), id="texts"),
-    pytest.param("path", "matches", "a" * 256, ("a" * 256,), id="long pattern"),
-    pytest.param("is_bot", "is_set", None, (), id="no value"),
-    pytest.param("value", "eq", 5, (5.0,), id="number"),
-    pytest.param("value", "in", ["5", "-.5e1", "+7.", 1e308], (5.0, -5.0, 7.0, 1e308), id="texts"),
-    pytest.param("is_bot", "in", [True, False], (True, False), id="booleans"),
-    pytest.param("time", "eq", 1_767_225_600_000.9, (1_767_225_600_000,), id="epoch"),
-    pytest.param("time", "lt", 253_402_300_799_999, (253_402_300_799_999,), id="last moment"),
-    pytest.param("time", "eq", "2026-01-05", (1_767_567_600_000,), id="midnight in Berlin"),
-    pytest.param("time", "eq", "2026-01-05T00:00", (1_767_567_600_000,), id="without seconds"),
-    pytest.param("time", "eq", "2026-01-05 01:00:00Z", (1_767_574_800_000,), id="UTC"),
-    pytest.param("time", "eq", "2026-01-05t01:00:00.1239z", (1_767_574_800_123,), id="cut"),
-    pytest.param("time", "eq", "2026-01-05T01:00:00,5-0330", (1_767_587_400_500,), id="offset"),
-    pytest.param("time", "eq", "1969-12-31T23:59:59.9999Z", (-1,), id="before 1970"),
-    pytest.param("time", "eq", "2026-03-29T02:30:00", (1_774_747_800_000,), id="skipped time"),
-    pytest.param("time", "eq", "2025-10-26T02:30:00", (1_761_438_600_000,), id="first of two"),
-    pytest.param("properties.k", "in", ["5", 5, 5.5, True], ("5", 5, 5.5, True), id="property"),
-    pytest.param("properties.k", "eq", 2**70, (2**70,), id="large number of a property"),
-]
-
-
-@pytest.mark.parametrize(("field", "operator", "value", "planned"), VALUES)
-def test_value_has_the_type_of_its_column(
-    field: str, operator: str, value: Any, planned: tuple[Any, ...]
-) -> None:
-    (found,) = plan_of(filtering(field, operator, value, timezone="Europe/Berlin")).filters
-    assert isinstance(found, PlannedFilter)
-    assert (found.values, list(map(type, found.values))) == (planned, list(map(type, planned)))
-
-
-def test_group_is_planned_with_its_items_in_order() -> None:
-    filters = [{"or": [PATH, {"and": [where("time", "gt", "2026-01-05"), PATH]}]}, in_groups(3)]
-    columns = {name: EVENTS.column(name) for name in ("path", "time")}
-    assert columns["path"] is not None
-    assert columns["time"] is not None
-    path = PlannedFilter(columns["path"], Operator.EQ, ("/",))
-    time = PlannedFilter(columns["time"], Operator.GT, (1_767_567_600_000,))
-    alone: PlannedFilter | PlannedGroup = path
-    for _ in range(3):
-        alone = PlannedGroup(Conjunction.OR, (alone,))
-    assert plan_of(query_body(filters=filters, timezone="Europe/Berlin")).filters == (
-        PlannedGroup(Conjunction.OR, (path, PlannedGroup(Conjunction.AND, (time, path)))),
-        alone,
-    )
-
-
 REJECTED_VALUES = [
     *[
         ("time", value)
@@ -1128,61 +928,3 @@ REJECTED_VALUES = [
 @pytest.mark.parametrize(("field", "value"), REJECTED_VALUES)
 def test_value_of_another_type_than_its_column_is_rejected(field: str, value: Any) -> None:
     assert rejection_of(filtering(field, "eq", value))[0] == "INVALID_VALUE"
-
-
-def measures(columns: tuple[Column, ...]) -> list[str]:
-    return [column.name for column in columns if column.aggregatable]
-
-
-@pytest.mark.parametrize("name", [*measures(EVENTS.columns), "properties.k"])
-@pytest.mark.parametrize("aggregate", [*ANY_COLUMN_AGGREGATES, *NUMBER_AGGREGATES])
-def test_every_measure_takes_every_aggregate_of_numbers(name: str, aggregate: Aggregate) -> None:
-    assert plan_of(selecting(name, aggregate.value)).selects[0].aggregate is aggregate
-
-
-@pytest.mark.parametrize("column", PERFORMANCE.columns, ids=lambda column: column.name)
-def test_every_column_can_be_grouped_by_counted_and_made_unique(column: Column) -> None:
-    body = query_body(
-        select(column.name, "count"),
-        select(column.name, "uniq"),
-        table="performance",
-        group_by=[column.name],
-    )
-    assert plan_of(body).group_by == (column,)
-
-
-def test_last_days_end_today_in_the_timezone_of_the_query() -> None:
-    body = query_body(startDate=None, endDate=None, lastDays=7.0, timezone="Pacific/Auckland")
-    request = decode_query(msgspec.json.encode(body))
-    plan = check_query(request, WEBSITE, now_ms=1_767_225_540_000)  # 2025-12-31T23:59:00Z
-    assert plan.range.last_day == days_since_epoch(date(2026, 1, 1))
-    assert plan.range.last_day - plan.range.first_day == 6
-
-
-def test_whole_numbers_may_have_a_fraction_of_zero() -> None:
-    plan = plan_of(query_body(limit=10.0, offset=20.0))
-    assert (plan.limit, plan.offset) == (10, 20)
-
-
-def test_having_is_planned_by_the_index_of_its_select() -> None:
-    body = query_body(select("path", "uniq"), COUNT, having=[where("n", "gte", 3)])
-    assert plan_of(body).having == (PlannedHaving(1, Operator.GTE, 3.0),)
-    assert plan_of(query_body(having=[])).having == ()
-
-
-@pytest.mark.parametrize(
-    ("days", "compared"),
-    [
-        (("2024-02-29", "2024-02-29"), (date(2023, 2, 28), date(2023, 2, 28))),
-        (("2024-02-28", "2024-03-01"), (date(2023, 2, 28), date(2023, 3, 1))),
-        (("2025-02-28", "2025-03-01"), (date(2024, 2, 28), date(2024, 3, 1))),
-    ],
-    ids=["a leap day", "days around one", "days around none"],
-)
-def test_the_year_before_a_leap_day_has_28_february(
-    days: tuple[str, str], compared: tuple[date, date]
-) -> None:
-    start, end = days
-    plan = plan_of(query_body(startDate=start, endDate=end, compare="previous_year"))
-    assert plan.compare is not None
-    assert (plan.compare.first_day, plan.compare.last_day) == tuple(map(days_since_epoch, compared))
