@@ -1,0 +1,247 @@
+"""The charts of the page: their lines, axes, labels and tables, in a real Chromium."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from testing.browsers.marks import NEEDS_CHROMIUM
+from testing.browsers.page import Page, noon_zone
+from testing.service import Json, Service, bearer
+from tests.e2e.page.oracle.drawn_chart import recorded_drawing
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    NEEDS_CHROMIUM,
+]
+
+ZONE = noon_zone()
+
+
+@pytest.mark.parametrize(
+    ("path", "click", "heads", "row"),
+    [
+        ("/", "", ["Date", "Visitors", "Before"], "12"),
+        ("vitals", "", ["Date", "p75", "Samples"], "Poor 5.50 s"),
+        ("errors", ".error-groups a", ["Date", "Errors"], "1"),
+    ],
+    ids=["overview", "vitals", "error"],
+)
+def test_chart_has_a_table_of_the_same_values(
+    page: Page, path: str, click: str, heads: list[str], row: str
+) -> None:
+    page.open(path, last="7")
+    if click:
+        page.click(click)
+    page.click(".lead .chart-head button", "Table")
+    cells = "[...document.querySelectorAll('.lead %s')].map((one) => one.innerText.trim())"
+    page.until(f"({cells % 'th'}).length === {len(heads)}")
+
+    assert page.until(cells % "th") == heads
+    assert len(page.until(cells % "tbody tr")) == 7
+    assert page.until(f"({cells % 'td.number'}).includes({json.dumps(row)})")
+    assert page.problems() == []
+
+
+@pytest.mark.parametrize("view", ["explore", "vitals", "errors"])
+def test_line_to_the_day_that_goes_on_is_dotted(page: Page, view: str) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    send_on_two_days(page.service, own.website)
+    query: Json = {
+        "query": {"table": "events", "selects": [{"field": "*", "aggregate": "count"}]},
+        "lastDays": 3,
+        "timezone": ZONE.key,
+        "granularity": "daily",
+        "fill": True,
+    }
+    with recorded_drawing(own):
+        shown = json.dumps(query) if view == "explore" else ""
+        own.open(view, timezone=ZONE.key, last="3", granularity="daily", query=shown)
+        own.settle()
+        if view == "errors":
+            own.until("(document.querySelector('.error-groups a').click(), true)")
+        drawn = "document.querySelector('.chart canvas').drawn.lines"
+        lines = own.until(
+            f"{drawn}.length && {drawn}.map(({{dash, points}}) => [dash, points.length])"
+        )
+
+    first_drawn = 2 if view != "vitals" else 1  # a day without a value is no point
+    assert lines == [[[], first_drawn], [[2, 4], 2]]
+    assert own.problems() == []
+
+
+def test_dashes_keep_their_length_when_the_window_goes_to_a_sharper_screen(page: Page) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    send_on_two_days(page.service, own.website)
+    dashes = "document.querySelector('.lead .chart canvas').drawn.lines.map(({dash}) => dash)"
+    with recorded_drawing(own):
+        own.open("/", timezone=ZONE.key, last="3", granularity="daily", compare="none")
+        own.settle()
+        before = own.until(dashes)
+        own.set_width(1280, scale=2)
+        after = own.until(f"devicePixelRatio === 2 && {dashes}.length === 2 && {dashes}")
+        own.set_width(1280)
+
+    assert before == after == [[], [2, 4]]
+    assert own.problems() == []
+
+
+def send_on_two_days(service: Service, website: str) -> None:
+    """Send an event, a vital and an error, yesterday and today."""
+    now = datetime.now(UTC)
+    for time in (now - timedelta(days=1), now):
+        one = {"path": "/", "anonymousId": "v", "timestamp": int(time.timestamp() * 1000)}
+        for path, item in {
+            "/track": {"name": "screen_view", **one},
+            "/vitals": {"metricName": "LCP", "metricValue": 1000, **one},
+            "/errors": {"message": "broken", **one},
+        }.items():
+            sent = service.post(f"{path}?website_id={website}", [item])
+            assert sent.status_code == 200, sent.text
+
+
+def point_at_chart(page: Page, *, at: float = 1 / 3) -> None:
+    """Move the mouse to a point of the chart, which shows its values there."""
+    page.until("document.querySelector('.u-over').scrollIntoView({block: 'center'}) || true")
+    left, top = page.until(
+        f"((one) => [one.left + one.width * {at}, one.top + 60])"
+        "(document.querySelector('.u-over').getBoundingClientRect())"
+    )
+    page.tab.command("Input.dispatchMouseEvent", type="mouseMoved", x=left, y=top)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_long_names_of_lines_are_shortened_beside_their_values(page: Page, width: int) -> None:
+    query = {"table": "events", "selects": [{"field": "*", "aggregate": "count", "alias": "n"}]}
+    by_day = {"granularity": "daily", "fill": True, "top": 8, "lastDays": 30}
+    page.set_width(width)
+    page.open(
+        "explore", query=json.dumps({"query": {**query, "groupBy": ["event_name"]}, **by_day})
+    )
+    page.settle()
+    point_at_chart(page)
+    right_of = "[...document.querySelectorAll(%r)].map((one) => one.getBoundingClientRect().right)"
+    (tip,) = page.until(f"(all => all.length && all)({right_of % '.tip'})")
+    values, lines = (page.until(right_of % one) for one in (".tip div span", ".legend span"))
+    (card,) = page.until(right_of % ".answer")
+    overflow = page.overflow()
+    page.set_width(1280)
+
+    assert len(values) == len(lines) > 3
+    assert max(values) <= tip <= card
+    assert max(lines) <= card
+    assert overflow <= 0
+
+
+def test_what_was_before_comes_after_what_is_now(page: Page) -> None:
+    selects = [{"field": "*", "aggregate": "count", "alias": "n"}]
+    compared = {"granularity": "daily", "compare": "previous_period", "lastDays": 7}
+    page.open(
+        "explore", query=json.dumps({"query": {"table": "events", "selects": selects}, **compared})
+    )
+    page.settle()
+    point_at_chart(page)
+    page.until("document.querySelector('.tip') !== null")
+    shown = (
+        "[...document.querySelectorAll('%s')].map((one) => [one, one.getBoundingClientRect()])"
+        ".sort(([, a], [, b]) => a.top - b.top || a.left - b.left)"
+        ".map(([one]) => one.querySelector('bdi').textContent)"
+    )
+
+    assert page.until(shown % ".tip div") == ["n", "n before"]
+    assert page.until(shown % ".legend span") == ["n", "n before"]
+
+
+@pytest.mark.parametrize(
+    ("path", "click"),
+    [("/", ""), ("vitals", ""), ("errors", ".error-groups a"), ("explore", "")],
+    ids=["overview", "vitals", "error", "explore"],
+)
+def test_a_chart_that_gets_shorter_below_the_mouse_is_drawn(
+    page: Page, path: str, click: str
+) -> None:
+    select = {"field": "*", "aggregate": "count", "alias": "n"}
+    body: Json = {"query": {"table": "events", "selects": [select]}, "granularity": "daily"}
+    shown = {7: "", 30: ""}
+    if path == "explore":
+        shown = {days: json.dumps({**body, "fill": True, "lastDays": days}) for days in shown}
+    page.set_width(1280)
+    page.open(path, last="7", query=shown[7])
+    page.settle()
+    if click:
+        page.click(click)
+        page.until("document.querySelector('.error-head')")
+    address = page.until("location.href")
+    changed = address.replace("last=7", "last=30").replace("lastDays%22:7", "lastDays%22:30")
+    page.tab.run(
+        "const link = document.createElement('a'); [link.href, link.textContent] ="
+        " [arguments[0], 'Longer']; document.body.append(link); arguments[1]()",
+        changed,
+    )
+    page.click("body > a", "Longer")
+    page.settle()
+    point_at_chart(page, at=0.9)
+    before = page.until("document.querySelector('.tip b')?.textContent")
+    page.tab.run("history.back(); arguments[0]()")
+    page.until(f"location.href === {json.dumps(address)}")
+    page.settle()
+
+    assert before
+    assert page.problems() == []
+
+
+def test_an_axis_of_huge_values_has_labels(page: Page) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    revenue = {"value": 3e20, "currency": "EUR"}
+    event = {"name": "bought", "anonymousId": "v", "properties": revenue}
+    track = f"/track?website_id={own.website}"
+    key = bearer(page.service.master)
+    assert page.service.post(track, [event], headers=key).status_code == 200
+    select = {"field": "value", "aggregate": "sum", "alias": "total"}
+    query = {"query": {"table": "events", "selects": [select]}, "lastDays": 3}
+    with recorded_drawing(own):
+        own.open("explore", query=json.dumps({**query, "granularity": "daily", "fill": True}))
+        own.settle()
+        labels = own.until(
+            "document.querySelector('.chart canvas').drawn.labels"
+            ".filter(([align]) => align === 'right').map(([, text]) => text)"
+        )
+
+    assert labels == ["0", "1E20", "2E20", "3E20"]
+    assert own.problems() == []
+
+
+def test_a_page_that_comes_into_sight_again_shows_what_is_there_now(page: Page) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    days = "document.querySelector('[title=\"Range of days\"] small').textContent"
+    views = "document.querySelectorAll('.figure .value')[1].textContent"
+    send_on_two_days(page.service, own.website)
+    own.open("/", timezone=ZONE.key, last="7")
+    own.settle()
+    before = own.until(views), own.until(days)
+    send_on_two_days(page.service, own.website)
+    own.until("(Date.now = ((now) => () => now() + 86_400_000)(Date.now))")
+    own.until("document.dispatchEvent(new Event('visibilitychange', {bubbles: true}))")
+    own.until(f"{views} === '4' && document.querySelector('.ranked b').textContent === '4'")
+    today = datetime.now(ZONE)
+    tomorrow = today + timedelta(days=1)
+
+    assert before[0] == "2"
+    assert before[1].endswith(f"{today.day} {today:%b %Y}")
+    assert own.until(days).endswith(f"{tomorrow.day} {tomorrow:%b %Y}")
+    assert own.problems() == []
+
+
+def test_the_line_of_an_error_ends_with_the_hour_that_goes_on(page: Page) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    now_ms = int(datetime.now(UTC).timestamp() * 1000)
+    fault = {"timestamp": now_ms, "path": "/", "message": "Broken"}
+    assert own.service.post(f"/errors?client_id={own.website}", [fault]).status_code == 200
+    begun = {datetime.now(ZONE).hour + 1}
+    own.open("errors", last="1", timezone=str(ZONE))
+    points = own.until("document.querySelector('.error-groups polyline')?.getAttribute('points')")
+    begun.add(datetime.now(ZONE).hour + 1)
+
+    assert len(points.split()) in begun
+    assert own.problems() == []
