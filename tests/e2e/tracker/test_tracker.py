@@ -40,15 +40,17 @@ def test_views_exits_and_events_of_pages_are_stored(
             lambda: count_by(service, website, "event_name") == expected,
             "the events are stored",
         )
-        tab.open("about:blank")
+        tab.open(f"{origin}/last")
+        expected |= {"screen_view": 3, "page_exit": 2}
         wait_until(
-            lambda: count_by(service, website, "event_name") == {**expected, "page_exit": 2},
-            "the last exit is stored",
+            lambda: count_by(service, website, "event_name") == expected,
+            "the second exit is stored",
         )
 
     rows = _rows(service, website, "event_name", "path", "utm_source", "properties.plan")
     assert [row for row in rows if row["event_name"] in ("screen_view", "signup")] == [
         _row("screen_view", "/checkout"),
+        _row("screen_view", "/last"),
         _row("screen_view", "/pricing", "news"),
         _row("signup", "/pricing", "news", "pro"),
     ]
@@ -136,8 +138,10 @@ def test_pinned_script_loads_and_a_changed_one_does_not(
 
 
 def test_items_of_all_endpoints_are_sent_when_their_page_is_left(
-    service: Service, website: str, tab: Tab
+    service: Service, website: str, tab: Tab, browser: Kind
 ) -> None:
+    # a busy Firefox leaves out the event at which a page sends: there the next page does
+    to, views = ("/next", 2) if browser is Kind.FIREFOX else ("about:blank", 1)
     with served_pages(head=snippet(service, website)) as origin:
         tab.open(f"{origin}/")
         tab.run(LOADED)
@@ -147,12 +151,12 @@ def test_items_of_all_endpoints_are_sent_when_their_page_is_left(
             "headrace.put('vitals', {path: '/', metricName: 'FPS', metricValue: 60});"
             "headrace.put('errors', {path: '/', message: 'too late'});"
             "headrace.track('left');"
-            "location.href = 'about:blank'",
+            f"location.href = '{to}'",
         )
         wait_until(
             lambda: (
                 count_by(service, website, "event_name")
-                == {"screen_view": 1, "left": 1, "page_exit": 1}
+                == {"screen_view": views, "left": 1, "page_exit": 1}
             ),
             "the last events are stored",
         )

@@ -497,8 +497,8 @@ def test_scroll_depth_is_that_of_the_page_when_it_is_left(
         tab.open(f"{origin}/")
         tab.run(LOADED)
         run(tab, "document.body.style.height = '40000px'")
-        tab.open("about:blank")
-        until_events(service, website, "event_name", {"screen_view": 1, "page_exit": 1})
+        tab.open(f"{origin}/next")
+        until_events(service, website, "event_name", {"screen_view": 2, "page_exit": 1})
 
     ((depth, _),) = [
         item for item in service.counts(website, "events", "scroll_depth").items() if item[0]
