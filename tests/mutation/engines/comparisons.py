@@ -126,8 +126,8 @@ WRONG_ENGINES: Final[tuple[WrongEngine, ...]] = (
         "custom",
         "the filled compared range has every group of the result",
         _FILL,
-        "[row for row in rows if row[-1]])",
-        "rows)",
+        "[row for row in rows if row[-1]]",
+        "list(rows)",
     ),
     WrongEngine(
         "custom",
