@@ -274,6 +274,21 @@ test("of two hours with one label, the first goes on until the second begins", (
   assert.deepEqual(["00:00", "00:59", "01:00", "01:59", "02:00"].map((utc) => open(utc)), [1, 1, 2, 2, 3]);
 });
 
+test("a browser that does not know its zone has UTC", () => {
+  const { resolvedOptions } = Intl.DateTimeFormat.prototype;
+  const zoneWhere = (/** @type {any} */ timeZone) => {
+    Intl.DateTimeFormat.prototype.resolvedOptions = function () {
+      return { ...resolvedOptions.call(this), timeZone };
+    };
+    try {
+      return dates.localTimezone();
+    } finally {
+      Intl.DateTimeFormat.prototype.resolvedOptions = resolvedOptions;
+    }
+  };
+  assert.deepEqual(["Etc/Unknown", undefined, "Europe/Lisbon"].map(zoneWhere), ["UTC", "UTC", "Europe/Lisbon"]);
+});
+
 test("a range touches at most so many buckets", () => {
   const bounds = { startDate: "2026-03-01", endDate: "2026-03-30" };
   assert.deepEqual(["hourly", "daily", "weekly", "monthly"].map((name) => dates.bucketCount(bounds, name)), [721, 30, 6, 3]);

@@ -121,7 +121,8 @@ export function isTimezone(zone) {
   }
 }
 
-/** The zone of this browser. */
+/** The zone of this browser, UTC where it knows none: some then name one that they refuse themselves, `Etc/Unknown`. */
 export function localTimezone() {
-  return new Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+  const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return isTimezone(zone) ? zone : "UTC";
 }
