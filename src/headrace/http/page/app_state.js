@@ -12,6 +12,9 @@ export const page = signal(parseUrl(location.href));
 export const session = signal(/** @type {Session | null | undefined} */ (undefined));
 export const theme = signal(document.documentElement.dataset["chosen"] ?? "auto");
 
+/** By which the colours are stored. */
+const THEME_KEY = "headrace_theme";
+
 export const timezone = computed(() => page.value.timezone || localTimezone());
 /** When the first rows of websites were, by `firstKey`; "" without one. What ends today and begins with them waits for it. */
 export const firstTimes = signal(/** @type {Record<string, string>} */ ({}));
@@ -57,8 +60,11 @@ export function follow(url) {
   if (page.value.view !== view || page.value.item !== item) scrollTo(0, 0);
 }
 
-/** Follow links and the browser's own buttons without loading the page again. */
+/** Follow links, the browser's own buttons and the colours that another tab chooses without loading the page again. */
 export function listen() {
+  addEventListener("storage", ({ key, newValue }) => {
+    if (key === THEME_KEY || key === null) applyTheme(newValue); // null: all that was stored is gone
+  });
   addEventListener("popstate", () => {
     page.value = parseUrl(location.href);
   });
@@ -74,14 +80,19 @@ export function listen() {
 
 /** @param {string} chosen "auto", "light" or "dark" */
 export function chooseTheme(chosen) {
-  const { dataset } = document.documentElement;
-  if (chosen === "auto") delete dataset["chosen"];
-  else dataset["chosen"] = chosen;
-  dataset["theme"] = dataset["chosen"] ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-  theme.value = chosen; // charts are drawn with what applies now
+  applyTheme(chosen);
   try {
-    localStorage.setItem("headrace_theme", chosen);
+    localStorage.setItem(THEME_KEY, chosen);
   } catch {
     // Storage may be forbidden: the choice then holds until the page is closed.
   }
+}
+
+/** @param {string | null} chosen all but "light" and "dark" means the colours of the system */
+function applyTheme(chosen) {
+  const { dataset } = document.documentElement;
+  if (chosen === "light" || chosen === "dark") dataset["chosen"] = chosen;
+  else delete dataset["chosen"];
+  dataset["theme"] = dataset["chosen"] ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  theme.value = dataset["chosen"] ?? "auto"; // charts are drawn with what applies now
 }

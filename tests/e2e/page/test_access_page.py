@@ -1,0 +1,65 @@
+"""The page for those who do not see it or use no mouse, and in several tabs, in a real Chromium."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from testing.browsers.marks import NEEDS_CHROMIUM
+from testing.browsers.page import Page, opened_page
+from testing.sample_shop import send_traffic, shop_traffic
+from testing.service import Service, bearer
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    NEEDS_CHROMIUM,
+]
+
+YESTERDAY_MS = int((datetime.now(UTC) - timedelta(days=1)).timestamp() * 1000)
+GROUND = "getComputedStyle(document.body).backgroundColor"
+LIGHT_GROUND = "rgb(245, 246, 248)"
+DARK_GROUND = "rgb(14, 19, 25)"
+
+
+@pytest.fixture(scope="module")
+def page(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A tab of a public website with days of traffic."""
+    website = service.website(public=True)
+    send_traffic(
+        service.url, service.master.secret, website, shop_traffic(days=5, sessions_a_day=20)
+    )
+    with opened_page(service, website, tmp_path_factory.mktemp("chromium") / "profile") as page:
+        page.set_width(1280)
+        yield page
+
+
+def website_with(page: Page, path: str, *items: Mapping[str, object]) -> Page:
+    """Return the tab with a public website of its own that has some items."""
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    key = bearer(page.service.key("track:events", websites=[own.website]))
+    sent = own.service.post(f"{path}?website_id={own.website}", list(items), headers=key)
+    assert sent.status_code == 200, sent.text
+    return own
+
+
+def test_colors_that_are_chosen_are_those_of_all_tabs(page: Page) -> None:
+    page.open("/")
+    page.settle()
+    first = page.tab.selected
+    second = page.tab.open_another()
+    page.open("vitals")
+    page.settle()
+    page.click("button[title=Colours]")
+    page.click("[role=option]", "Dark")
+    page.tab.select(first)
+    is_dark = page.until(f"{GROUND} === '{DARK_GROUND}'")
+    page.click("button[title=Colours]")
+    chosen = page.until("document.querySelector('.panel .chosen')?.textContent")
+    page.click("[role=option]", "Colours of the system")
+    page.tab.select(second)
+    is_light = page.until(f"{GROUND} === '{LIGHT_GROUND}'")
+    page.tab.close_selected()
+    page.tab.select(first)
+
+    assert (is_dark, chosen, is_light) == (True, "Dark", True)
