@@ -15,8 +15,10 @@ test("an item is named by its table and by what it is about", () => {
     shown("refused", { path: "/track", code: "INVALID_BODY", errors: [] }),
     shown("missed", { count: null }),
     shown("missed", { count: 3 }),
+    shown("missed", { count: 1 }),
     shown("missed", { count: null, from: "2026-01-05T09:58:07.900Z", to: "2026-01-05T10:00:00.000Z" }),
     shown("missed", { count: 3, from: "2026-01-05T22:59:59.000Z", to: "2026-01-05T23:00:00.000Z" }),
+    shown("missed", { count: 1, from: "2026-01-05T09:58:07.900Z", to: "2026-01-05T10:00:00.000Z" }),
   ];
   assert.deepEqual(items.map((item) => [kindOf(item), titleOf(item, "Europe/Berlin")]), [
     ["event", "signup"],
@@ -26,8 +28,10 @@ test("an item is named by its table and by what it is about", () => {
     ["refused", "/track: INVALID_BODY"],
     ["missed", "Some items were left out"],
     ["missed", "3 items were left out"],
+    ["missed", "1 item was left out"],
     ["missed", "The stream was interrupted from 10:58:07 to 11:00:00: items may be missing"],
     ["missed", "The stream was interrupted from 5 Jan 2026, 23:59:59 to 6 Jan 2026, 00:00:00: 3 items are missing"],
+    ["missed", "The stream was interrupted from 10:58:07 to 11:00:00: 1 item is missing"],
   ]);
 });
 

@@ -63,3 +63,20 @@ def test_colors_that_are_chosen_are_those_of_all_tabs(page: Page) -> None:
     page.tab.select(first)
 
     assert (is_dark, chosen, is_light) == (True, "Dark", True)
+
+
+def test_one_sample_and_one_view_are_named_as_one(page: Page) -> None:
+    vital = {"timestamp": YESTERDAY_MS, "path": "/", "metricName": "LCP", "metricValue": 3000}
+    view = {"timestamp": YESTERDAY_MS, "path": "/", "name": "screen_view", "anonymousId": "v"}
+    own = website_with(page, "/vitals", vital)
+    own.open("vitals")
+    own.settle()
+    samples = own.until("document.querySelector('.vital small').textContent")
+    own = website_with(page, "/track", view)
+    own.open("/", last="7")
+    own.settle()
+    views = own.until("document.querySelector('.ranked button').title")
+
+    assert samples == "p75 of 1 sample"
+    assert views == "Page: /\n1 view, 100%"
+    assert own.problems() == []

@@ -40,7 +40,7 @@ def test_cards_of_web_vitals_show_the_values_and_shares_of_the_oracle(known: Kno
             metric,
             shown.vital(metric, row["p75"]),
             shown.rating(metric, row["p75"]),
-            f"p75 of {shown.exact(row['count'])} samples",
+            f"p75 of {shown.counted(row['count'], 'sample')}",
         ]
         for metric in VITALS
         for row in [by_metric[metric]]

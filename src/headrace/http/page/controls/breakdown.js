@@ -4,7 +4,7 @@ import { navigate, page } from "../app_state.js";
 import { breakdown } from "../api/standard.js";
 import { html } from "../html.js";
 import { columnWords, toggled } from "../state/filters.js";
-import { exactNumber, percent, shortNumber } from "../state/format.js";
+import { counted, percent, shortNumber } from "../state/format.js";
 import { useState } from "../vendor/hooks.js";
 import { useLoad } from "./load.js";
 import { Empty, Failure, marked, Skeleton } from "./messages.js";
@@ -56,12 +56,13 @@ function Line({ tab, row, highest, total }) {
   const set = tab.columns.filter((name) => row[name]);
   const words = set.map((name) => (tab.words ?? String)(row[name])).join(" · ");
   const value = row[tab.figure];
+  const unit = tab.unit.toLowerCase();
   const items = set.map((field) => ({ field, operator: "eq", value: row[field] }));
   const isChosen = items.every((item) => page.value.filters.some((other) => JSON.stringify(other) === JSON.stringify(item)));
   const onClick = () => navigate({ filters: items.reduce((filters, item) => (isChosen === hasItem(filters, item) ? toggled(filters, item) : filters), page.value.filters) });
   return html`<li>
     <button type="button" aria-pressed=${isChosen} onClick=${onClick}
-      title=${`${set.map((name) => `${columnWords(name)}: ${row[name]}`).join(", ")}\n${exactNumber(value)} ${tab.unit.toLowerCase()}${total ? `, ${percent(value / total)}` : ""}`}>
+      title=${`${set.map((name) => `${columnWords(name)}: ${row[name]}`).join(", ")}\n${counted(value, unit.replace(/s$/, ""), unit)}${total ? `, ${percent(value / total)}` : ""}`}>
       <i style=${{ width: `${(100 * value) / highest}%` }}></i><bdi>${words}</bdi>
       <small>${total && value <= total ? percent(value / total) : ""}</small><b>${shortNumber(value)}</b>
     </button></li>`;

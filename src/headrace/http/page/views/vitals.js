@@ -12,7 +12,7 @@ import { Tabs } from "../controls/tabs.js";
 import { html } from "../html.js";
 import { openBucket } from "../state/dates.js";
 import { toggled } from "../state/filters.js";
-import { bucketName, bucketTime, exactNumber, percent, valueName } from "../state/format.js";
+import { bucketName, bucketTime, counted, percent, valueName } from "../state/format.js";
 import { exactVital, ratingOf, RATING_WORDS, VITALS, vitalValue, worstFirst } from "../state/analyses/vitals.js";
 import { useState } from "../vendor/hooks.js";
 
@@ -47,7 +47,7 @@ function VitalCard({ metric, row, isLoading, isChosen }) {
     ${isLoading ? html`<${Skeleton} lines=${2} />` : !row ? html`<span class="faint">No samples</span>` : html`
       <span class="value" title=${exactVital(metric, row["p75"])}>${vitalValue(metric, row["p75"])}</span>${rating && html`<em class=${`rating ${rating}`}>${RATING_WORDS[rating]}</em>`}
       ${rating && html`<${Shares} row=${row} />`}
-      <small class="faint">p75 of ${exactNumber(row["samples"])} samples</small>`}
+      <small class="faint">p75 of ${counted(row["samples"], "sample", "samples")}</small>`}
   </button>`;
 }
 
@@ -78,7 +78,7 @@ function Details({ metric }) {
       ${rows.length > 0 ? html`<${ChartOrTable} caption=${`${metric} at the 75th percentile over time`} head=${html`<h2>${metric} at p75, over time</h2>`} rows=${rows}
         columns=${[{ key: "date", label: "Date", format: (/** @type {string} */ date) => bucketName(date, granularity.value) }, { key: "p75", label: "p75", isNumber: true, format: rate }, { key: "samples", label: "Samples", isNumber: true, hasBar: true }]}
         chart=${{ height: 220, isArea: false, limits: limitsOf(metric), open: openBucket(rows.map((row) => row["date"]), granularity.value, timezone.value), times: rows.map((row) => bucketTime(row["date"])), series: [{ label: "p75", values: rows.map((row) => row["p75"]) }],
-          names: (/** @type {number} */ index) => `${bucketName(rows[index]?.["date"], granularity.value)} · ${exactNumber(rows[index]?.["samples"])} samples`, format: (/** @type {number} */ value) => vitalValue(metric, value) }} />` : html`<div class="chart-space">${series.error == null && html`<${Skeleton} lines=${5} />`}</div>`}
+          names: (/** @type {number} */ index) => `${bucketName(rows[index]?.["date"], granularity.value)} · ${counted(rows[index]?.["samples"], "sample", "samples")}`, format: (/** @type {number} */ value) => vitalValue(metric, value) }} />` : html`<div class="chart-space">${series.error == null && html`<${Skeleton} lines=${5} />`}</div>`}
     </section>
     <section class="card answer"><header><${Tabs} label="Lists" tabs=${Object.entries(DIMENSIONS)} value=${dimension} onChoose=${setDimension} />
       <small class="faint">Slowest first, of the 100 with most samples</small></header>

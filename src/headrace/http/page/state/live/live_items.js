@@ -1,7 +1,7 @@
 /** What the live view says of an item. Pure. */
 
 import { vitalValue } from "../analyses/vitals.js";
-import { datetime } from "../format.js";
+import { counted, datetime } from "../format.js";
 
 /** @typedef {{kind: string, body: any, number: number, received: string}} Shown  `received` is an ISO 8601 time */
 
@@ -38,8 +38,8 @@ export function titleOf({ kind, body }, timezone = "UTC") {
 
 /** @param {{count: number | null, from?: string, to?: string}} body @param {string} timezone */
 function missedTitle({ count, from, to }, timezone) {
-  if (!from || !to) return count === null ? "Some items were left out" : `${count} items were left out`;
-  const lost = count === null ? "items may be missing" : `${count} items are missing`;
+  if (!from || !to) return count === null ? "Some items were left out" : `${counted(count, "item was", "items were")} left out`;
+  const lost = count === null ? "items may be missing" : `${counted(count, "item is", "items are")} missing`;
   return `The stream was interrupted from ${times(from, to, timezone).join(" to ")}: ${lost}`;
 }
 

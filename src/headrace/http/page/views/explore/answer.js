@@ -6,7 +6,7 @@ import { Empty } from "../../controls/messages.js";
 import { Tabs } from "../../controls/tabs.js";
 import { html } from "../../html.js";
 import { openBucket } from "../../state/dates.js";
-import { bucketName, bucketTime, countryName, datetime, exactNumber, shortNumber, valueName, valueText } from "../../state/format.js";
+import { bucketName, bucketTime, counted, countryName, datetime, exactNumber, shortNumber, valueName, valueText } from "../../state/format.js";
 import { outputColumns, outputName } from "../../state/query_body.js";
 
 /** @typedef {import("../../api/queries.js").CustomBody} CustomBody */
@@ -54,7 +54,7 @@ function Line({ body, answer }) {
   const series = [...drawn, ...otherSeries(answer.others, dates, String(values[0]))];
   return html`
     <div class="chart-head"><p class="legend">${series.map((one, index) => html`<span key=${one.label} class=${one.isPrevious ? "before" : ""}><i class=${`line ${one.isPrevious ? "dashed" : one.color ? "tone-others" : `tone-${lineIndex(series, index)}`}`}></i><bdi title=${one.label}>${one.label}</bdi></span>`)}
-      ${dropped > 0 && html`<span class="faint">and ${dropped} more groups in the table</span>`}</p></div>
+      ${dropped > 0 && html`<span class="faint">and ${counted(dropped, "more group", "more groups")} in the table</span>`}</p></div>
     <${TimeSeries} label="Answer over time" height=${320} times=${dates.map(bucketTime)} series=${series} open=${openBucket(dates, body.granularity ?? "daily", body.timezone ?? "UTC")} format=${exactNumber} axisFormat=${shortNumber}
       names=${(/** @type {number} */ index) => bucketName(dates[index] ?? "", body.granularity ?? "daily")} />`;
 }

@@ -87,7 +87,7 @@ function More({ body, set, at, onChange }) {
       onChoose=${(/** @type {string} */ chosen) => set(["compare"], chosen || undefined)} />
     <span>ordered by</span><${Choice} title="Order" value=${order ? `${order.field} ${order.direction ?? "asc"}` : ""} ...${at("orderBy")} label=${order ? `${order.field}, ${order.direction === "desc" ? "highest first" : "lowest first"}` : body.granularity ? "date" : "first figure"}
       options=${[{ value: "", label: "the usual order" }, ...orders]} onChoose=${(/** @type {string} */ chosen) => set(["orderBy"], orderOf(chosen))} />
-    <span>at most</span><${Choice} title="Rows" value=${String(body.limit ?? 1000)} label=${`${(body.limit ?? 1000).toLocaleString("en")} rows`} ...${at("limit")}
+    <span>at most</span><${Choice} title="Rows" value=${String(body.limit ?? 1000)} label=${`${(body.limit ?? 1000).toLocaleString("en")} ${body.limit === 1 ? "row" : "rows"}`} ...${at("limit")}
       options=${LIMITS.map((limit) => ({ value: String(limit), label: limit.toLocaleString("en") }))} onChoose=${(/** @type {string} */ limit) => set(["limit"], Number(limit))} />
     <${Having} body=${body} set=${set} names=${names} at=${at} />
     <${Choice} title="Totals" isAdd=${!body.totals} value=${body.totals ? "true" : ""} label=${body.totals ? "with totals" : "+ totals"} ...${at("totals")} options=${TOTALS} onChoose=${(/** @type {string} */ chosen) => set(["totals"], chosen === "true" || undefined)} />`;
