@@ -80,3 +80,29 @@ def test_one_sample_and_one_view_are_named_as_one(page: Page) -> None:
     assert samples == "p75 of 1 sample"
     assert views == "Page: /\n1 view, 100%"
     assert own.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("path", "selector", "names", "states"),
+    [
+        ("/", ".lead .chart-head button", ["Table", "Chart"], [None, None]),
+        ("explore", ".query footer button", ["JSON", "Hide JSON"], [None, None]),
+        ("live", ".toolbar button", ["Pause", "Pause"], ["false", "true"]),
+    ],
+    ids=["chart", "query", "stream"],
+)
+def test_a_button_changes_its_name_or_its_state_and_never_both(
+    page: Page, path: str, selector: str, names: list[str], states: list[str | None]
+) -> None:
+    """A screen reader would say "Chart, pressed" of a table."""
+    button = f"document.querySelector('{selector}')"
+    said = f"[{button}.textContent, {button}.ariaPressed]"
+    page.open(path)
+    page.settle()
+    before = page.until(said)
+    page.click(selector)
+    page.settle()
+
+    assert [before, page.until(said)] == [
+        [name, state] for name, state in zip(names, states, strict=True)
+    ]

@@ -96,7 +96,7 @@ def pause(page: Page) -> None:
 
 
 def go_on(page: Page) -> None:
-    page.click("button[aria-pressed=true]", "Go on")
+    page.click("button[aria-pressed=true]", "Pause")
     page.until(IS_LISTENING)
 
 

@@ -77,8 +77,8 @@ def test_a_live_view_whose_session_ended_leads_to_the_sign_in(page: Page) -> Non
     open_signed_in(page, "live")
     page.until("document.querySelector('[role=status]')?.innerText === 'Listening'")
     end_session(page)
-    page.click("button", "Pause")
-    page.click("button", "Go on")
+    page.click("button[aria-pressed=false]", "Pause")
+    page.click("button[aria-pressed=true]", "Pause")
 
     assert page.until("document.querySelector('.sign-in [role=status]')?.textContent")
 

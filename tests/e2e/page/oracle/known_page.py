@@ -82,7 +82,7 @@ class KnownPage(NamedTuple):
     def chart(self) -> Texts:
         """Return the chart of a view as its table."""
         button = ".lead .chart-head button"
-        if self.page.until(f"document.querySelector('{button}').ariaPressed") == "false":
+        if self.page.until(f"document.querySelector('{button}').textContent") == "Table":
             self.click(button)
         return self.table(".lead")
 

@@ -12,6 +12,6 @@ import { TimeSeries } from "./timeseries.js";
 export function ChartOrTable({ head, caption, rows, columns, chart }) {
   const [isTable, setTable] = useState(false);
   return html`<div class="chart-head">${head}
-      <button type="button" class="quiet" aria-pressed=${isTable} onClick=${() => setTable(!isTable)}>${isTable ? "Chart" : "Table"}</button></div>
+      <button type="button" class="quiet" onClick=${() => setTable(!isTable)}>${isTable ? "Chart" : "Table"}</button></div>
     ${isTable ? html`<${DataTable} caption=${caption} rows=${rows} columns=${columns} />` : html`<${TimeSeries} label=${caption} ...${chart} />`}`;
 }

@@ -42,7 +42,7 @@ export function Live() {
   const shown = items.filter((item) => hasText(item, text));
   return html`
     <div class="toolbar">
-      <button type="button" aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}>${isPaused ? "Go on" : "Pause"}</button>
+      <button type="button" aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}>Pause</button>
       <input type="search" aria-label="Show items with" placeholder="Show items with …" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
       <span class="faint" role="status">${isPaused ? "Paused" : STATES[state]}</span>
     </div>

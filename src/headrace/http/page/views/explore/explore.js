@@ -39,7 +39,7 @@ export function Explore() {
       ${refusal?.path.length === 0 && html`<p class="refusal note" role="alert">${refusal.message} ${refusal.suggestion && body && html`<button type="button" class="primary" onClick=${() => onChange(corrected(body, refusal))}>Use <bdi>${refusal.suggestion}</bdi></button>`}</p>`}
       ${(isJson || !body) && html`<${JsonEditor} key=${text} text=${text} onChange=${(/** @type {string} */ written) => navigate({ query: written })} />`}
       <footer class="actions">
-        ${body && html`<button type="button" class="quiet" aria-pressed=${isJson} onClick=${() => setJson(!isJson)}>${isJson ? "Hide JSON" : "JSON"}</button>`}
+        ${body && html`<button type="button" class="quiet" onClick=${() => setJson(!isJson)}>${isJson ? "Hide JSON" : "JSON"}</button>`}
         <${SavedQueries} website=${id} body=${body} onOpen=${onChange} onSaved=${(/** @type {import("../../api/saved.js").SavedToken} */ token, /** @type {any} */ Note) => setSaved({ of: id, token, Note })} />
         ${body && html`<${CopyAs} body=${body} website=${id} />`}
         ${body && html`<${DownloadCsv} body=${body} website=${id} />`}
