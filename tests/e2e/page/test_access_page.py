@@ -106,3 +106,26 @@ def test_a_button_changes_its_name_or_its_state_and_never_both(
     assert [before, page.until(said)] == [
         [name, state] for name, state in zip(names, states, strict=True)
     ]
+
+
+def test_the_numbers_of_an_error_say_what_they_count(page: Page) -> None:
+    """Beside them, where nobody sees the head: with a screen reader, and on a phone."""
+    fault = {"timestamp": YESTERDAY_MS, "path": "/", "message": "Broken", "anonymousId": "v"}
+    own = website_with(page, "/errors", *({**fault, "sessionId": f"s{one}"} for one in range(2)))
+    own.open("errors")
+    own.settle()
+    numbers = own.until(
+        "[...document.querySelectorAll('.error-groups a .number')].map((one) => one.textContent)"
+    )
+    head = own.until("document.querySelector('.error-groups .head').ariaHidden")
+    width = "[document.querySelector('.error-groups b .unit').getBoundingClientRect().width]"
+    on_a_desktop = own.until(width)
+    own.set_width(390)
+    own.settle()
+    on_a_phone = own.until(width)
+    own.set_width(1280)
+
+    assert numbers == ["2 errors", "1 visitor", "2 sessions", "0 browsers"]
+    assert head == "true"
+    assert on_a_desktop == [1]
+    assert on_a_phone[0] > 20

@@ -37,8 +37,8 @@ def test_error_groups_are_those_of_the_oracle(known: KnownPage) -> None:
         [
             first[row["fingerprint"]]["error_type"] or "Error",
             first[row["fingerprint"]]["message"],
-            shown.short(row["count"]),
-            " ".join(shown.short(row[name]) for name in ("visitors", "sessions", "browsers")),
+            _counted(row["count"], "error"),
+            " ".join(_counted(row[f"{word}s"], word) for word in ("visitor", "session", "browser")),
         ]
         for row in groups
     ]
@@ -52,6 +52,10 @@ def test_error_groups_are_those_of_the_oracle(known: KnownPage) -> None:
     ]
     assert len(groups) > 3
     assert known.page.problems() == []
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{shown.short(count)} {word}{'' if count == 1 else 's'}"
 
 
 def _points(values: list[int]) -> str:

@@ -55,14 +55,19 @@ function Groups({ column }) {
   const described = firstByValue(texts.value?.data ?? [], column);
   const lines = rowsByValue(series.value?.data ?? [], column);
   return html`<section ...${marked({ isLoading: groups.isLoading || series.isLoading }, "card")}><ul class="error-groups">
-    <li class="head"><span>Error</span><span>Over time</span><span class="number">Errors</span><span class="number">Visitors</span><span class="number">Sessions</span><span class="number">Browsers</span><span>Seen</span></li>
+    <li class="head" aria-hidden="true"><span>Error</span><span>Over time</span><span class="number">Errors</span><span class="number">Visitors</span><span class="number">Sessions</span><span class="number">Browsers</span><span>Seen</span></li>
     ${groups.value.data.map((row) => html`<li key=${row[column]}><a href=${viewUrl("errors", String(row[column]))}>
       <${Title} row=${described.get(row[column]) ?? { message: row["message"] ?? row[column] }} />
-      <${Sparkline} values=${(lines.get(row[column]) ?? []).filter((one) => hasBegun(one["date"], timezone.value)).map((one) => one["errors"])} label="Errors over time" />
-      <b class="number" title=${exactNumber(row["errors"])}>${shortNumber(row["errors"])}</b>
-      <span class="number" title=${exactNumber(row["visitors"])}>${shortNumber(row["visitors"])}</span><span class="number" title=${exactNumber(row["sessions"])}>${shortNumber(row["sessions"])}</span><span class="number">${exactNumber(row["browsers"])}</span>
-      <span class="seen" title=${`First ${datetime(row["first"], timezone.value)}, last ${datetime(row["last"], timezone.value)}`}>${ago(row["last"])}<small class="faint">first ${ago(row["first"])}</small></span></a></li>`)}</ul>
+      <${Sparkline} values=${(lines.get(row[column]) ?? []).filter((one) => hasBegun(one["date"], timezone.value)).map((one) => one["errors"])} />
+      <b class="number" title=${exactNumber(row["errors"])}><${Count} count=${row["errors"]} unit="error" /></b>
+      ${["visitor", "session", "browser"].map((unit) => html`<span key=${unit} class="number" title=${exactNumber(row[`${unit}s`])}><${Count} count=${row[`${unit}s`]} unit=${unit} /></span>`)}
+      <span class="seen" title=${`First ${datetime(row["first"], timezone.value)}, last ${datetime(row["last"], timezone.value)}`}><span class="hidden">last </span>${ago(row["last"])}<small class="faint">first ${ago(row["first"])}</small></span></a></li>`)}</ul>
     ${groups.value.meta["truncated"] && html`<p class="faint note">The ${MAX_GROUPS} most frequent. Explore has the rest.</p>`}</section>`;
+}
+
+/** A number, and what it counts for those who do not see the head above it. @param {{count: number, unit: string}} props */
+function Count({ count, unit }) {
+  return html`${shortNumber(count)}<span class="unit"> ${count === 1 ? unit : `${unit}s`}</span>`;
 }
 
 /** @param {{row: Row}} props */
