@@ -586,8 +586,30 @@ def test_websites_and_keys_are_created_in_a_chosen_organization(page: Page) -> N
         for website in page.service.directory.websites()
         if website.name == "Of the daughter"
     ]
+    page.click("[title='Website']")
+    listed = page.until(
+        "((all) => all.length && all.map((one) => one.innerText))"
+        "([...document.querySelectorAll('[aria-label=websites] [role=option] span')])"
+    )
     assert website.organization_id == other
     assert offered == ["Of the daughter"]
+    assert "Of the daughter" not in listed  # this session may not read it
+    assert page.problems() == []
+
+
+def test_keys_of_an_organization_that_is_deleted_are_not_listed_any_more(page: Page) -> None:
+    other = page.service.organization("Sold")
+    key = page.service.key("read:data", organization=other)
+    page.open("admin/keys")
+    page.until(f"document.querySelector('tbody').textContent.includes('{key.id}')")
+    page.click("nav a", "Organizations")
+    for name in ("Delete", "Delete"):
+        page.click("[aria-label='Delete Sold']", name)
+    page.until("!document.querySelector('tbody').textContent.includes('Sold')")
+    page.click("nav a", "Keys")
+    listed = page.until("document.querySelector('[aria-label=keys] tbody')?.textContent")
+
+    assert key.id not in listed
     assert page.problems() == []
 
 

@@ -37,13 +37,13 @@ export async function signOut() {
 }
 
 /**
- * The session after one of its websites was created, changed or deleted: the service lists it a second later.
- * @param {Session} session @param {import("./client.js").Row} site @param {"created" | "changed" | "deleted"} what @returns {Session}
+ * The session after a website was created, changed or deleted: the service lists it a second later.
+ * @param {Session} session @param {import("./client.js").Row} site @param {boolean} isReached whether the session may read the website now @returns {Session}
  */
-export function afterChange(session, site, what) {
-  const others = session.websites.filter(({ id }) => what !== "deleted" || id !== site["id"]);
-  const websites = others.map((one) => (one.id === site["id"] ? websiteOf(site) : one));
-  return { ...session, websites: what === "created" ? [...websites, websiteOf(site)] : websites };
+export function afterChange(session, site, isReached) {
+  const isListed = session.websites.some(({ id }) => id === site["id"]);
+  const websites = session.websites.filter(({ id }) => isReached || id !== site["id"]).map((one) => (one.id === site["id"] ? websiteOf(site) : one));
+  return { ...session, websites: isReached && !isListed ? [...websites, websiteOf(site)] : websites };
 }
 
 /** What a session may, as words. @param {Session} session */

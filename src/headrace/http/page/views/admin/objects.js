@@ -6,7 +6,7 @@ import { afterChange } from "../../api/session.js";
 import { DataTable } from "../../charts/data_table.js";
 import { Copyable } from "../../controls/copyable.js";
 import { useDraft } from "../../controls/draft.js";
-import { useLoad } from "../../controls/load.js";
+import { forget, useLoad } from "../../controls/load.js";
 import { Empty, explain, Failure, Skeleton } from "../../controls/messages.js";
 import { html } from "../../html.js";
 import { ago, datetime, exactNumber } from "../../state/format.js";
@@ -34,7 +34,7 @@ const since = (/** @type {string} */ iso) => (iso ? ago(iso) : "–");
 
 export function Websites() {
   const organizations = useOrganizations();
-  return html`<${Objects} kind="websites" noun="website" isChangeable=${true} columns=${[{ key: "whole", label: "Website", format: nameCell }, { key: "domain", label: "Domain", format: text }, { key: "public", label: "Public", isMinor: true, format: (/** @type {boolean} */ is) => (is ? "yes" : "no") }, { key: "origins", label: "Origins", isMinor: true, format: text }, { key: "created", label: "Created", isMinor: true, format: since }]}
+  return html`<${Objects} kind="websites" noun="website" isChangeable=${true} isOwn=${(/** @type {Row} */ row) => isOfSession(organizations, row["organization"])} columns=${[{ key: "whole", label: "Website", format: nameCell }, { key: "domain", label: "Domain", format: text }, { key: "public", label: "Public", isMinor: true, format: (/** @type {boolean} */ is) => (is ? "yes" : "no") }, { key: "origins", label: "Origins", isMinor: true, format: text }, { key: "created", label: "Created", isMinor: true, format: since }]}
     fields=${[{ name: "name", label: "Name", isRequired: true }, { name: "domain", label: "Domain" }, { name: "origins", label: "Allowed origins", isList: true, hint: "between commas; none allows all" }, ...organizationFields(organizations)]}
     actions=${[
       { label: "Make public", isOffered: (/** @type {Website} */ row) => !row.public, confirm: "Everybody may then read its figures.", run: (/** @type {Website} */ row) => change("websites", row.id, { public: true }) },
@@ -47,7 +47,7 @@ export function Keys() {
   const organizations = useOrganizations();
   const websites = useLoad("admin websites", (signal) => list("websites", signal)).value ?? [];
   const nameOf = (/** @type {string} */ id) => websites.find((one) => one.id === id)?.name || id;
-  const reached = (/** @type {Row} */ { organization = organizations.find(({ name }) => name === "default")?.id }) => websites.filter((one) => one.organization && (!organization || one.organization === organization)).map(option);
+  const reached = (/** @type {Row} */ { organization = ownId(organizations) }) => websites.filter((one) => one.organization && (!organization || one.organization === organization)).map(option);
   const writable = (/** @type {Row} */ values) => reached(values).filter(({ value }) => !values["websites"]?.length || values["websites"].includes(value));
   const reachCell = (/** @type {Key} */ { websites: ids, home }) => html`<span class="wrap" title=${ids.join(", ")}>${text(ids.map(nameOf))}</span>${home && html`<small class="line faint" title=${home}>home: ${nameOf(home)}</small>`}`;
   return html`<${Objects} kind="keys" noun="key" columns=${[{ key: "whole", label: "Key", format: keyCell }, { key: "scopes", label: "Scopes", format: scopeCell }, { key: "reach", label: "Websites", isMinor: true, format: reachCell }, { key: "state", label: "State", format: stateCell }]}
@@ -61,6 +61,16 @@ function useOrganizations() {
   return useLoad("admin organizations", (signal) => list("organizations", signal)).value ?? [];
 }
 
+/** The organization of the session, undefined where it reaches no other. @param {Organization[]} organizations */
+function ownId(organizations) {
+  return organizations.find(({ name }) => name === "default")?.id;
+}
+
+/** Whether an organization is that of the session. @param {Organization[]} organizations @param {string} id */
+function isOfSession(organizations, id) {
+  return organizations.length === 0 || id === ownId(organizations);
+}
+
 /** @param {Organization[]} organizations @returns {Field[]} */
 function organizationFields(organizations) {
   return [{ name: "organization", label: "Organization", choices: () => organizations.map(option), isOffered: () => organizations.length > 1, none: "that of this session" }];
@@ -72,23 +82,25 @@ export function Organizations() {
     actions=${[{ label: "Delete", isDanger: true, confirm: "Its keys stop working, and its websites refuse events.", run: (/** @type {Organization} */ row) => remove("organizations", row.id) }]} />`;
 }
 
-/** @param {{kind: Kind, noun: string, columns: import("../../charts/data_table.js").TableColumn[], fields: Field[], actions: Action[], isChangeable?: boolean}} props */
-function Objects({ kind, noun, columns, fields, actions, isChangeable = false }) {
+/** @param {{kind: Kind, noun: string, columns: import("../../charts/data_table.js").TableColumn[], fields: Field[], actions: Action[], isChangeable?: boolean, isOwn?: (row: Row) => boolean}} props  `isOwn`: whether a website is of the session's organization */
+function Objects({ kind, noun, columns, fields, actions, isChangeable = false, isOwn = () => true }) {
   const { value, error, reload } = useLoad(`admin ${kind}`, (signal) => list(kind, signal));
   const [made, setMade] = useState(/** @type {Row | null} */ (null));
   const [changed, setChanged] = useDraft(`changed ${kind}`, () => /** @type {Row | null} */ (null));
   const [isOpen, setOpen] = useDraft(`new ${kind} opened`, () => false);
   const [search, setSearch] = useState("");
-  const onChanged = (/** @type {Row} */ row, /** @type {"created" | "changed" | "deleted"} */ what) => {
+  const onChanged = (/** @type {Row} */ row, isDeleted = false) => {
     setChanged(null);
+    forget(); // the lists of other kinds: keys go with their organization
     reload();
     if (kind !== "websites" || !session.value) return;
-    session.value = afterChange(session.value, row, what);
-    if (what === "deleted" && row["id"] === page.value.website) amend({ website: session.value.websites[0]?.id ?? "" });
+    const isReached = !isDeleted && isOwn(row);
+    session.value = afterChange(session.value, row, isReached);
+    if (!isReached && row["id"] === page.value.website) amend({ website: session.value.websites[0]?.id ?? "" });
   };
   const onCreated = (/** @type {Row} */ row) => {
     setMade(row);
-    onChanged(row, "created");
+    onChanged(row);
   };
   const offered = isChangeable ? [{ label: "Change", run: async (/** @type {Row} */ row) => setChanged(row), isOnPage: true }, ...actions] : actions;
   if (error != null) return html`<${Failure} error=${error} onRetry=${reload} />`;
@@ -96,11 +108,11 @@ function Objects({ kind, noun, columns, fields, actions, isChangeable = false })
   const isMade = (/** @type {Row} */ row) => Number(row["id"] === made?.["id"]);
   const found = value.filter((row) => hasName(row, search.trim().toLowerCase())).sort((one, other) => isMade(other) - isMade(one));
   const rows = found.slice(0, MAX_LISTED).map((row) => ({ ...row, actions: row, whole: row, state: row, reach: row }));
-  const cell = (/** @type {Row} */ row) => html`<${Actions} key=${row["id"]} row=${row} actions=${offered} onDone=${(/** @type {Action} */ { isDanger }) => onChanged(row, isDanger ? "deleted" : "changed")} />`;
+  const cell = (/** @type {Row} */ row) => html`<${Actions} key=${row["id"]} row=${row} actions=${offered} onDone=${(/** @type {Action} */ { isDanger }) => onChanged(row, isDanger)} />`;
   return html`
     ${made?.["key"] && html`<section class="card secret" role="status"><strong>Copy this key now. It is shown this once.</strong><${Copyable} text=${made["key"]} /></section>`}
     ${changed
-      ? html`<${Changed} key=${changed["id"]} kind=${kind} noun=${noun} fields=${fields} row=${changed} onDone=${(/** @type {Row} */ row) => onChanged(row, "changed")} onCancel=${() => setChanged(null)} />`
+      ? html`<${Changed} key=${changed["id"]} kind=${kind} noun=${noun} fields=${fields} row=${changed} onDone=${(/** @type {Row} */ row) => onChanged(row)} onCancel=${() => setChanged(null)} />`
       : html`<details class="card new" open=${isOpen} onToggle=${(/** @type {any} */ event) => setOpen(event.target.open)}><summary>New ${noun}</summary><${ObjectForm} name=${`new ${kind}`} fields=${fields} label="Create" save=${async (/** @type {Row} */ values) => onCreated(await create(kind, values))} /></details>`}
     ${value.length > MAX_LISTED && html`<p class="toolbar"><input type="search" aria-label=${`Search ${kind}`} placeholder=${`Search ${exactNumber(value.length)} ${kind}`} value=${search} onInput=${(/** @type {any} */ event) => setSearch(event.target.value)} /></p>`}
     <section class="card">${rows.length === 0 ? html`<${Empty} title=${search.trim() ? `No ${noun} has this name` : `No ${noun} yet`} />` : html`<${DataTable} caption=${kind} isStacked=${kind !== "organizations"} rows=${rows} columns=${[...columns, { key: "actions", label: "Actions", format: cell }]} />`}
