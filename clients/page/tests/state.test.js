@@ -335,6 +335,8 @@ test("an erasure names one subject, and a value of the chosen type", () => {
   assert.ok(selections.every(erasures.isComplete));
   const unfinished = [chosen({}), chosen({ selector: "property", value: "5" }), chosen({ ...property, value: "x", type: "number" }), chosen({ ...property, value: "1", type: "boolean" })];
   assert.ok(!unfinished.some(erasures.isComplete));
+  assert.deepEqual(unfinished.map(erasures.problemOf), ["", "", "This is no number.", "Write true or false."]);
+  assert.deepEqual(selections.map(erasures.problemOf), ["", "", "", "", ""]);
 });
 
 test("a change is a share, and beyond ten times as much a factor", () => {

@@ -145,6 +145,28 @@ def test_erasure_counts_before_it_erases_and_leaves_a_receipt(page: Page) -> Non
     assert shop.problems() == []
 
 
+def test_a_value_that_is_no_number_says_why_nothing_can_be_counted(page: Page) -> None:
+    page.open("admin/erasures")
+    page.write(".erase select", "property")
+    page.until("document.querySelectorAll('.erase input').length === 2")
+    page.write(".erase input[placeholder=Property]", "plan")
+    page.write(".erase label:nth-of-type(3) select", "number")
+    page.write(".erase input[placeholder=Value]", "5 euros")
+    page.until("document.querySelector('.erase .refusal')")
+    state = (
+        "[document.querySelector('.erase input[placeholder=Value]').ariaInvalid,"
+        " document.querySelector('.erase button').disabled]"
+    )
+    said = page.until("document.querySelector('.erase .refusal').textContent")
+    refused = page.until(state)
+    page.write(".erase input[placeholder=Value]", "5")
+    page.until("!document.querySelector('.erase .refusal')")
+
+    assert (said, refused) == ("This is no number.", ["true", True])
+    assert page.until(state) == ["false", False]
+    assert page.problems() == []
+
+
 DELAYED_ERASURES = """
 const send = window.fetch;
 window.waiting = [];

@@ -51,6 +51,20 @@ def type_and_enter(page: Page, text: str) -> None:
     )
 
 
+def test_days_in_the_wrong_order_say_so(page: Page) -> None:
+    page.open("/", last="7")
+    page.click("button[title='Range of days']")
+    for label, day in (("From", "2026-03-02"), ("To", "2026-03-01")):
+        page.write(f".range-panel label:nth-of-type({1 if label == 'From' else 2}) input", day)
+    said = page.until("document.querySelector('.range-panel .refusal')?.textContent")
+    is_disabled = page.until("[document.querySelector('.range-panel form button').disabled]")
+    page.write(".range-panel label:nth-of-type(2) input", "2026-03-02")
+    page.until("!document.querySelector('.range-panel .refusal')")
+
+    assert (said, is_disabled) == ("The last day is before the first", [True])
+    assert page.problems() == []
+
+
 def test_values_with_a_comma_are_chosen_one_by_one(page: Page) -> None:
     page.open("/", last="7")
     page.settle()

@@ -68,7 +68,8 @@ export function RangePicker({ hasCompare = true, hasGranularity = true }) {
 export function RangePanel({ range, bounds: { startDate, endDate }, onChoose }) {
   const [from, setFrom] = usePanelDraft("from", () => startDate);
   const [to, setTo] = usePanelDraft("to", () => endDate);
-  const days = isDate(from) && isDate(to) ? dayCount({ startDate: from, endDate: to }) : 0;
+  const days = isDate(from) && isDate(to) ? dayCount({ startDate: from, endDate: to }) : NaN;
+  const problem = days < 1 ? "The last day is before the first" : days > MAX_DAYS ? "Ten years at most" : "";
   const isRange = days >= 1 && days <= MAX_DAYS;
   return html`<div class="range-panel">
     <${OptionList} label="Range" value=${"isAll" in range ? ALL : "last" in range ? String(range.last) : ""}
@@ -78,7 +79,7 @@ export function RangePanel({ range, bounds: { startDate, endDate }, onChoose }) 
       <label>From <input type="date" value=${from} onInput=${(/** @type {any} */ event) => setFrom(event.target.value)} /></label>
       <label>To <input type="date" value=${to} onInput=${(/** @type {any} */ event) => setTo(event.target.value)} /></label>
       <button type="submit" class="primary" disabled=${!isRange}>Show these days</button>
-      ${days > MAX_DAYS && html`<small class="refusal" role="status">Ten years at most</small>`}
+      ${problem && html`<small class="refusal" role="status">${problem}</small>`}
     </form>
   </div>`;
 }

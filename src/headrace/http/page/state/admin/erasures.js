@@ -23,6 +23,12 @@ export function isComplete({ selector, key, value, type }) {
   return selector !== "property" || valueOf(value, type) !== undefined;
 }
 
+/** What is wrong with a value that has another type than the chosen one, "" for nothing. @param {Selection} selection */
+export function problemOf({ selector, value, type }) {
+  if (selector !== "property" || value === "" || valueOf(value, type) !== undefined) return "";
+  return type === "number" ? "This is no number." : "Write true or false.";
+}
+
 /** @param {Selection} selection @returns {Record<string, unknown>} */
 export function selectorOf({ selector, key, value, type, withVisitors }) {
   if (selector === "property") return { property: { key, value: valueOf(value, type) } };

@@ -7,7 +7,7 @@ import { useLoad } from "../../controls/load.js";
 import { Empty, explain, Failure, Skeleton } from "../../controls/messages.js";
 import { ignoreHeldEnter, onceOnly } from "../../controls/once_only.js";
 import { html } from "../../html.js";
-import { emptySelection, isComplete, SELECTORS, selectorOf, storedRows } from "../../state/admin/erasures.js";
+import { emptySelection, isComplete, problemOf, SELECTORS, selectorOf, storedRows } from "../../state/admin/erasures.js";
 import { counted, datetime } from "../../state/format.js";
 import { useEffect, useRef, useState } from "../../vendor/hooks.js";
 
@@ -78,8 +78,9 @@ function Form({ website, onDone }) {
     isBusy.current = false;
     setDoing("");
   };
+  const problem = problemOf(selection);
   const set = (/** @type {string} */ name, /** @type {unknown} */ value) => setSelection({ ...selection, [name]: value });
-  const text = (/** @type {"key" | "value"} */ name, /** @type {string} */ label) => html`<label><span class="hidden">${label}</span><input required autocomplete="off" placeholder=${label} value=${selection[name]} onInput=${(/** @type {any} */ event) => set(name, event.target.value)} /></label>`;
+  const text = (/** @type {"key" | "value"} */ name, /** @type {string} */ label) => html`<label><span class="hidden">${label}</span><input required autocomplete="off" placeholder=${label} aria-invalid=${name === "value" && problem !== ""} value=${selection[name]} onInput=${(/** @type {any} */ event) => set(name, event.target.value)} /></label>`;
   return html`<form class="card erase" onKeyDown=${ignoreHeldEnter} onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), send())}>
     <label>Erase everything of <select value=${selection.selector} onChange=${(/** @type {any} */ event) => set("selector", event.target.value)}>${Object.entries(SELECTORS).map(([name, words]) => html`<option key=${name} value=${name}>${words}</option>`)}</select></label>
     ${selection.selector === "property" && html`${text("key", "Property")}<label><span class="hidden">Type of the value</span><select value=${selection.type} onChange=${(/** @type {any} */ event) => set("type", event.target.value)}><option value="text">is the text</option><option value="number">is the number</option><option value="boolean">is true or false</option></select></label>`}
@@ -87,6 +88,7 @@ function Form({ website, onDone }) {
     ${selection.selector === "profileId" && html`<label class="check"><input type="checkbox" checked=${selection.withVisitors} onChange=${() => set("withVisitors", !selection.withVisitors)} /> and of its visitors before they were known</label>`}
     <button type="submit" class=${rows ? "danger" : "primary"} disabled=${!isComplete(selection) || rows === 0} onClick=${onceOnly}>${doing || (rows ? `Erase ${counted(rows, "row", "rows")} for good` : "Count the rows")}</button>
     ${rows === 0 && html`<span class="faint" role="status">No row matches.</span>`}
+    ${problem && html`<span class="refusal" role="status">${problem}</span>`}
     ${error != null && html`<p class="refusal" role="alert">${explain(error).title}</p>`}
     <p class="faint">Rows leave answers at once and the disk soon after. Backups of before keep them, and lose them when they are restored.</p></form>`;
 }

@@ -137,7 +137,7 @@ function HavingForm({ names, entry, onDone, onRemove }) {
   return html`<form class="value-form" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), isReady && onDone({ field, operator, value: number }))}>
     <select aria-label="Figure" value=${field} onChange=${input(setField)}>${names.map((name) => html`<option key=${name}>${name}</option>`)}</select>
     <select aria-label="Operator" value=${operator} onChange=${input(setOperator)}>${["eq", "ne", "gt", "gte", "lt", "lte"].map((name) => html`<option key=${name} value=${name}>${filterSentence({ field: "", operator: name }).trim()}</option>`)}</select>
-    <input inputmode="decimal" aria-label="Value" value=${value} onInput=${input(setValue)} />
+    <input inputmode="decimal" aria-label="Value" aria-invalid=${value !== "" && !isReady} value=${value} onInput=${input(setValue)} />
     <button type="submit" class="primary" disabled=${!isReady}>Apply</button>
     ${onRemove && html`<button type="button" class="quiet danger" onClick=${onRemove}>Remove</button>`}</form>`;
 }
