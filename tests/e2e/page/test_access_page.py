@@ -129,3 +129,26 @@ def test_the_numbers_of_an_error_say_what_they_count(page: Page) -> None:
     assert head == "true"
     assert on_a_desktop == [1]
     assert on_a_phone[0] > 20
+
+
+def test_arrow_keys_go_down_a_list_that_scrolls_below_the_mouse(page: Page) -> None:
+    page.open("/", last="7")
+    page.settle()
+    page.click("button[title='Time zone']")
+    left, top = page.until(
+        "((one) => one && [one.left + 40, one.top + 8])"
+        "(document.querySelectorAll('.panel [role=option]')[4].getBoundingClientRect())"
+    )
+    at = "[...document.querySelectorAll('.panel li')].findIndex((e) => e.ariaSelected === 'true')"
+    for offset in (0, 1):
+        where = {"x": left + offset, "y": top}
+        page.tab.command("Input.dispatchMouseEvent", type="mouseMoved", **where)
+    page.until(f"{at} === 4")
+    key = {"key": "ArrowDown", "code": "ArrowDown", "windowsVirtualKeyCode": 40}
+    for _ in range(20):
+        page.tab.command("Input.dispatchKeyEvent", type="keyDown", **key)
+        page.tab.command("Input.dispatchKeyEvent", type="keyUp", **key)
+        page.settle()
+    page.tab.run("setTimeout(arguments[0], 300)")  # browsers say later what the mouse is on now
+
+    assert page.until(f"[{at}]") == [24]

@@ -38,6 +38,8 @@ export function OptionList({ options, value, label, isSearchable = false, takesO
     else if (chosen) onChoose(chosen.value);
     event.preventDefault(); // Enter would also send a form that the list is in
   };
+  // Browsers also say that a pointer moves where the list scrolls below it, as by the keys.
+  const onPointerMove = (/** @type {number} */ index) => (/** @type {PointerEvent} */ { movementX, movementY }) => (movementX || movementY) && setAt(index);
   const onInput = (/** @type {any} */ event) => {
     setSearch(event.target.value);
     setAt(0);
@@ -48,7 +50,7 @@ export function OptionList({ options, value, label, isSearchable = false, takesO
       aria-controls=${id} aria-activedescendant=${shown.length ? `${id}-${at}` : undefined} autocomplete="off" value=${search} onInput=${onInput} />`}
     <ul id=${id} role="listbox" aria-label=${label} ref=${list} tabindex=${isSearchable ? -1 : 0} aria-activedescendant=${!isSearchable && shown.length ? `${id}-${at}` : undefined}>
       ${shown.map((option, index) => html`<li key=${option.value} id=${`${id}-${index}`} role="option" aria-selected=${index === at}
-        class=${option.value === value ? "chosen" : ""} onPointerEnter=${() => setAt(index)} onClick=${() => onChoose(option.value)}>
+        class=${option.value === value ? "chosen" : ""} onPointerMove=${onPointerMove(index)} onClick=${() => onChoose(option.value)}>
         <span>${option.label ?? option.value}</span>${option.hint && html`<small>${option.hint}</small>`}</li>`)}
       ${shown.length === 0 && html`<li class="none">${problem || (isLoading ? "Loading" : "Nothing found")}</li>`}
     </ul>
