@@ -73,6 +73,20 @@ def test_a_session_that_ended_says_so_and_another_one_goes_on_there(page: Page) 
     assert page.problems() == []
 
 
+def test_the_title_of_the_tab_names_no_website_any_more_when_a_session_has_ended(
+    page: Page,
+) -> None:
+    open_signed_in(page, "errors")
+    page.settle()
+    before = page.until("document.title")
+    page.click("button", "Sign out")
+    page.until(SIGN_IN)
+    page.settle()
+
+    assert before == "Errors · shop"
+    assert page.until("document.title") == "Sign in · Headrace"
+
+
 def test_a_live_view_whose_session_ended_leads_to_the_sign_in(page: Page) -> None:
     open_signed_in(page, "live")
     page.until("document.querySelector('[role=status]')?.innerText === 'Listening'")

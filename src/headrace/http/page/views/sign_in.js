@@ -26,6 +26,7 @@ export function SignIn({ hasEnded, onDone }) {
     setBusy(false);
   };
   useEffect(() => {
+    document.title = "Sign in · Headrace"; // that of the session had a website
     const code = codeOfLink();
     if (code) send({ code });
   }, []);
