@@ -152,3 +152,33 @@ def test_arrow_keys_go_down_a_list_that_scrolls_below_the_mouse(page: Page) -> N
     page.tab.run("setTimeout(arguments[0], 300)")  # browsers say later what the mouse is on now
 
     assert page.until(f"[{at}]") == [24]
+
+
+def test_a_list_of_web_vitals_is_ordered_by_the_figure_that_is_clicked(page: Page) -> None:
+    values = {"/slow": [9000], "/usual": [2000, 2000, 5000], "/fast": [500, 500]}
+    own = website_with(
+        page,
+        "/vitals",
+        *(
+            {"timestamp": YESTERDAY_MS, "path": path, "metricName": "LCP", "metricValue": value}
+            for path, all_values in values.items()
+            for value in all_values
+        ),
+    )
+    own.open("vitals")
+    own.settle()
+    paths = "[...document.querySelectorAll('.answer td button')].map((one) => one.textContent)"
+    order = "[...document.querySelectorAll('.answer th')].map((one) => one.ariaSort ?? '')"
+    shown = [(own.until(paths), own.until(order))]
+    for head in ("Samples", "p75", "p75"):
+        own.click(".answer th button", head)
+        own.settle()
+        shown.append((own.until(paths), own.until(order)))
+
+    assert shown == [
+        (["/slow", "/usual", "/fast"], ["", "descending", "", "", "", ""]),
+        (["/usual", "/fast", "/slow"], ["", "", "", "", "", "descending"]),
+        (["/slow", "/usual", "/fast"], ["", "descending", "", "", "", ""]),
+        (["/fast", "/usual", "/slow"], ["", "ascending", "", "", "", ""]),
+    ]
+    assert own.problems() == []

@@ -13,7 +13,7 @@ import { html } from "../html.js";
 import { openBucket } from "../state/dates.js";
 import { toggled } from "../state/filters.js";
 import { bucketName, bucketTime, counted, percent, valueName } from "../state/format.js";
-import { exactVital, ratingOf, RATING_WORDS, VITALS, vitalValue, worstFirst } from "../state/analyses/vitals.js";
+import { exactVital, ordered, ratingOf, RATING_WORDS, VITALS, vitalValue, worstFirst } from "../state/analyses/vitals.js";
 import { useState } from "../vendor/hooks.js";
 
 /** @typedef {import("../state/query_body.js").CustomBody} CustomBody */
@@ -61,17 +61,18 @@ function Shares({ row }) {
 /** @param {{metric: string}} props */
 function Details({ metric }) {
   const [dimension, setDimension] = useState("path");
+  const [order, setOrder] = useState(() => /** @type {import("../charts/data_table.js").Order} */ (worstFirst(metric)));
   const filters = [{ field: "metric_name", operator: "eq", value: metric }, ...page.value.filters];
   const series = useQuery({ query: { table: "performance", selects: [P75, SAMPLES], filters }, granularity: granularity.value, fill: true, limit: 10_000 });
   const worst = useQuery({ query: { table: "performance", selects: [P75, SAMPLES, ...SHARES], groupBy: [dimension], filters }, orderBy: [{ field: "samples", direction: "desc" }], limit: 100 });
   const rows = series.value?.data ?? [];
-  const ranked = (worst.value?.data ?? []).toSorted((one, other) => worstFirst(metric)(one["p75"], other["p75"]));
+  const ranked = ordered(worst.value?.data ?? [], order);
   const rate = (/** @type {number} */ value) => {
     const rating = ratingOf(metric, value);
     return html`<span class="rated">${rating && html`<em class=${`rating ${rating}`}>${RATING_WORDS[rating]}</em>`}${" "}<span title=${exactVital(metric, value)}>${vitalValue(metric, value)}</span></span>`;
   };
   const name = (/** @type {any} */ value, /** @type {Row} */ row) => html`<button type="button" class="link" title=${valueName(dimension, value)} onClick=${() => navigate({ filters: toggled(page.value.filters, { field: dimension, operator: "eq", value }) })}>${valueName(dimension, value)}</button>${ratingOf(metric, row["p75"]) && html`<${Shares} row=${row} />`}`;
-  const share = { isNumber: true, isMinor: true, format: (/** @type {number | null} */ value) => percent(value) };
+  const share = { isNumber: true, isMinor: true, isSortable: true, format: (/** @type {number | null} */ value) => percent(value) };
   return html`
     <section ...${marked(series, "card lead")}>
       ${series.error != null && html`<${Failure} error=${series.error} onRetry=${series.reload} />`}
@@ -81,9 +82,9 @@ function Details({ metric }) {
           names: (/** @type {number} */ index) => `${bucketName(rows[index]?.["date"], granularity.value)} · ${counted(rows[index]?.["samples"], "sample", "samples")}`, format: (/** @type {number} */ value) => vitalValue(metric, value) }} />` : html`<div class="chart-space">${series.error == null && html`<${Skeleton} lines=${5} />`}</div>`}
     </section>
     <section class="card answer"><header><${Tabs} label="Lists" tabs=${Object.entries(DIMENSIONS)} value=${dimension} onChoose=${setDimension} />
-      <small class="faint">Slowest first, of the 100 with most samples</small></header>
-      ${worst.error != null ? html`<${Failure} error=${worst.error} onRetry=${worst.reload} />` : worst.isLoading ? html`<${Skeleton} />` : html`<${DataTable} caption=${`${metric} by ${DIMENSIONS[/** @type {"path"} */ (dimension)]}`} rows=${ranked}
-        columns=${[{ key: dimension, label: DIMENSIONS[/** @type {"path"} */ (dimension)], format: name }, { key: "p75", label: "p75", isNumber: true, format: rate }, { key: "good", label: "Good", ...share }, { key: "needs_improvement", label: "Needs improvement", ...share }, { key: "poor", label: "Poor", ...share }, { key: "samples", label: "Samples", isNumber: true, hasBar: true }]} />`}
+      ${worst.value?.meta["truncated"] && html`<small class="faint">The 100 with most samples</small>`}</header>
+      ${worst.error != null ? html`<${Failure} error=${worst.error} onRetry=${worst.reload} />` : worst.isLoading ? html`<${Skeleton} />` : html`<${DataTable} caption=${`${metric} by ${DIMENSIONS[/** @type {"path"} */ (dimension)]}`} rows=${ranked} order=${order} onOrder=${setOrder}
+        columns=${[{ key: dimension, label: DIMENSIONS[/** @type {"path"} */ (dimension)], format: name }, { key: "p75", label: "p75", isNumber: true, isSortable: true, format: rate }, { key: "good", label: "Good", ...share }, { key: "needs_improvement", label: "Needs improvement", ...share }, { key: "poor", label: "Poor", ...share }, { key: "samples", label: "Samples", isNumber: true, isSortable: true, hasBar: true }]} />`}
     </section>`;
 }
 

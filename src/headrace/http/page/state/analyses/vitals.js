@@ -40,7 +40,17 @@ export function exactVital(metric, value) {
   return value == null ? NOTHING : `${exactNumber(value)} ${VITALS[metric]?.unit ?? ""}`.trim();
 }
 
-/** Orders values from the worst to the best. @param {string} metric @returns {(one: number, other: number) => number} */
+/** The order of rows from the worst value to the best. @param {string} metric @returns {{field: string, direction: string}} */
 export function worstFirst(metric) {
-  return (one, other) => (VITALS[metric]?.isBetterHigh ? one - other : other - one);
+  return { field: "p75", direction: VITALS[metric]?.isBetterHigh ? "asc" : "desc" };
+}
+
+/**
+ * Rows by the numbers of a column. Those with the same one keep their order; those without one are last.
+ * @template {Record<string, any>} R
+ * @param {R[]} rows @param {{field: string, direction?: string}} order @returns {R[]}
+ */
+export function ordered(rows, { field, direction }) {
+  const sign = direction === "desc" ? -1 : 1;
+  return rows.toSorted((one, other) => Number(one[field] == null) - Number(other[field] == null) || sign * (one[field] - other[field]));
 }
