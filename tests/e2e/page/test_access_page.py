@@ -182,3 +182,38 @@ def test_a_list_of_web_vitals_is_ordered_by_the_figure_that_is_clicked(page: Pag
         (["/fast", "/usual", "/slow"], ["", "ascending", "", "", "", ""]),
     ]
     assert own.problems() == []
+
+
+BACKWARDS = """
+[...document.querySelectorAll('.ranked button')].toReversed().map((one) => {
+  one.focus();
+  const {left, top, height} = one.getBoundingClientRect();
+  return one.contains(document.elementFromPoint(left + 9, top + height / 2));
+})
+"""
+
+
+def test_what_has_the_focus_is_not_below_the_toolbar(page: Page) -> None:
+    page.set_width(1280, height=400)
+    page.open("/", last="7")
+    page.settle()
+    page.until("scrollTo(0, document.body.scrollHeight) || scrollY > 0")
+    are_seen = page.until(BACKWARDS)
+    page.set_width(1280)
+
+    assert len(are_seen) > 6
+    assert all(are_seen)
+
+
+def test_the_ring_around_a_view_of_the_list_is_seen_whole_on_a_phone(page: Page) -> None:
+    """The list scrolls there, and cuts off what is around its entries."""
+    page.set_width(390)
+    page.open("/", last="7")
+    page.settle()
+    for kind in ("keyDown", "keyUp"):
+        page.tab.command("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab")
+    page.until("document.querySelector('.side li > a').focus() || true")
+    offset = page.until("getComputedStyle(document.activeElement).outlineOffset")
+    page.set_width(1280)
+
+    assert offset == "-2px"
