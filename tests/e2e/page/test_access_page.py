@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from headrace.model.tenancy import Scope
 from testing.browsers.marks import NEEDS_CHROMIUM
 from testing.browsers.page import Page, opened_page
 from testing.sample_shop import send_traffic, shop_traffic
@@ -217,3 +218,24 @@ def test_the_ring_around_a_view_of_the_list_is_seen_whole_on_a_phone(page: Page)
     page.set_width(1280)
 
     assert offset == "-2px"
+
+
+def test_actions_of_a_website_end_where_its_values_do_on_a_phone(page: Page) -> None:
+    code = page.service.directory.sessions.create_code(scopes=frozenset(Scope))
+    page.tab.open(f"{page.url('admin/websites')}#code={code}")
+    page.settle()
+    page.set_width(390)
+    page.settle()
+    rights = page.until(
+        "((row) => row && [...row.cells].slice(1).map((cell) => cell.querySelector('bdi'))"
+        ".map((one) => [...one.querySelectorAll('button')].at(-1)?.firstChild ?? one.firstChild)"
+        ".map((text) => {"
+        " const range = document.createRange(); range.selectNodeContents(text);"
+        " return Math.round(range.getBoundingClientRect().right); })"
+        ".filter((right) => right > 0))"
+        "(document.querySelector('.data.stacked tbody tr'))"
+    )
+    page.set_width(1280)
+
+    assert len(rights) == 2
+    assert max(rights) - min(rights) <= 1
