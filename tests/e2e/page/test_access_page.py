@@ -239,3 +239,29 @@ def test_actions_of_a_website_end_where_its_values_do_on_a_phone(page: Page) -> 
 
     assert len(rights) == 2
     assert max(rights) - min(rights) <= 1
+
+
+def test_single_keys_are_switched_off_and_on_where_they_are_listed(page: Page) -> None:
+    """Who dictates would go somewhere by speaking."""
+    page.open("/", last="7")
+    page.settle()
+    page.click("button", "Keys")
+    page.click("dialog [type=checkbox]")
+    page.click("dialog button", "Close")
+    page.press("/", "g", "e", "?")
+    page.settle()
+    off = page.until("[location.pathname, document.querySelector('dialog[open], .panel')]")
+    page.tab.reload()
+    page.settle()
+    page.press("g", "e")
+    page.settle()
+    after_a_reload = page.until("location.pathname")
+    page.click("button", "Keys")
+    page.click("dialog [type=checkbox]")
+    page.click("dialog button", "Close")
+    page.press("g", "e")
+
+    assert off == ["/app/", None]
+    assert after_a_reload == "/app/"
+    assert page.until("location.pathname === '/app/explore'")
+    assert page.problems() == []

@@ -51,12 +51,12 @@ export function Shell({ children, title }) {
           ${(/** @type {() => void} */ close) => html`<${OptionList} label="Colours" value=${theme.value}
             options=${Object.entries(THEMES).map(([value, label]) => ({ value, label }))} onChoose=${(/** @type {string} */ chosen) => (chooseTheme(chosen), close())} />`}
         <//>
+        <${Shortcuts} entries=${ENTRIES} />
         <a class="quiet" href="/docs" target="_blank" rel="noreferrer"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M3 2.5h7l3 3v8H3zM6 8h4M6 10.5h4" /></svg><span>API</span></a>
         ${session.value ? html`<${SignOut} />` : html`<a class="quiet" href="/app/"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M6.5 3H13v10H6.5M2 8h7.5M7 5.5 9.5 8 7 10.5" /></svg><span>Sign in</span></a>`}
       </div>
     </nav>
     <main id="content" tabindex="-1"><h1 data-website=${website.value?.name ?? "Headrace"}>${title}</h1>${children}</main>
-    <${Shortcuts} entries=${ENTRIES} />
   </div>`;
 }
 
