@@ -3,9 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-# Empty: HEADRACE_DATA_DIR, or data.
-DATA ?=
-DATA_OPTION = $(if $(DATA),--data '$(DATA)')
+# Of the command line alone: in the environment, DATA may belong to another program. Without it the
+# data directory is HEADRACE_DATA_DIR, or data.
+DATA_OPTION = $(if $(findstring command line,$(origin DATA)),$(if $(DATA),--data '$(DATA)'))
 TEST_PROCESSES ?= 4
 MEASURED_TESTS := tests/unit tests/contract
 PYTEST = $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
@@ -38,6 +38,7 @@ $(VENV)/.dev: requirements/dev.lock pyproject.toml | $(BIN)/python
 
 .PHONY: serve
 serve: $(VENV)/.runtime ## Install, create a first website and keys, and serve on 127.0.0.1:8080
+	@$(if $(findstring environment,$(origin DATA)),echo 'The variable DATA of the environment has no effect; set HEADRACE_DATA_DIR or call make serve DATA=DIR' >&2)
 	@$(BIN)/headrace init --check-port $(DATA_OPTION) $(SERVE_ARGS)
 	@exec $(BIN)/headrace serve $(DATA_OPTION) $(SERVE_ARGS)
 

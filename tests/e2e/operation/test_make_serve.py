@@ -21,7 +21,7 @@ def make_serve(
     """Run `make serve` in a directory with our Makefile."""
     shutil.copy(PROJECT / "Makefile", checkout)
     environment = clean_environment(settings)
-    unset = {name: environment.pop(name, "") for name in ("DATA", "MAKEFLAGS", "SERVE_ARGS")}
+    unset = {"DATA", "MAKEFLAGS", "SERVE_ARGS"} - set(settings or ())
     return subprocess.run(
         ["make", "--no-print-directory", "serve", *variables],
         cwd=checkout,
@@ -59,6 +59,15 @@ def test_data_directory_may_have_a_blank(checkout: Path) -> None:
     assert (done.stdout, done.stderr) == (
         f"<init><--check-port>{options}\n<serve>{options}\n",
         "",
+    )
+
+
+def test_variable_data_of_the_environment_is_ignored_and_named(checkout: Path) -> None:
+    done = make_serve(checkout, settings={"DATA": "/srv/other", "HEADRACE_DATA_DIR": "/srv/own"})
+    assert done.stdout == "<init><--check-port>\n<serve>\n"
+    assert done.stderr == (
+        "The variable DATA of the environment has no effect; set HEADRACE_DATA_DIR or call make "
+        "serve DATA=DIR\n"
     )
 
 
