@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from ipaddress import ip_address
+from ssl import SSLCertVerificationError, SSLError
 from typing import Final, TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
@@ -29,6 +30,11 @@ TIMEOUT_S: Final = 120
 
 _URL = re.compile(r"https?://[!-~]+")
 _KEY = re.compile(r"[!-~]+")
+_REASONS_OF_PLAIN_PORTS: Final = frozenset(
+    {"HTTP_REQUEST", "RECORD_LAYER_FAILURE", "WRONG_VERSION_NUMBER"}
+)
+"""What OpenSSL says, by its version, of a response that is not TLS."""
+
 CUSTOM_PATH: Final = "/v1/query/custom"
 
 Body = TypeVar("Body")
@@ -195,4 +201,16 @@ def _connection_failure(error: OSError | HTTPException) -> str:
         return f"no response within {TIMEOUT_S} s"
     if isinstance(cause, ConnectionRefusedError):
         return "connection refused; is the service running?"
+    if isinstance(cause, SSLCertVerificationError):
+        return (
+            f"its certificate is not accepted ({cause.verify_message}); SSL_CERT_FILE can name a "
+            "file of trusted certificates"
+        )
+    if isinstance(cause, SSLError) and cause.reason in _REASONS_OF_PLAIN_PORTS:
+        return (
+            "it does not use TLS; if no proxy with TLS is in front of the service, its address "
+            "begins with http://"
+        )
+    if isinstance(cause, SSLError):
+        return f"no connection with TLS ({(cause.reason or str(cause)).lower().replace('_', ' ')})"
     return system_reason(cause) if isinstance(cause, OSError) else str(cause)

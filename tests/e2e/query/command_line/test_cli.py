@@ -2,6 +2,7 @@
 
 import json
 import re
+import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Generator, Mapping
@@ -288,12 +289,60 @@ def test_unreachable_service_is_named() -> None:
     )
 
 
+def test_https_address_of_a_plain_port_says_what_to_try(service: Service) -> None:
+    url = f"https://127.0.0.1:{service.port}"
+    done = run("--table", "events", "--website", "web_a", "--key", "hr_a", "--url", url)
+    assert done == Done(
+        1,
+        "",
+        f"headrace: cannot query {url}: it does not use TLS; if no proxy with TLS is in front of "
+        "the service, its address begins with http://\n",
+    )
+
+
+def test_certificate_that_is_not_trusted_is_named(tmp_path: Path) -> None:
+    with tls_server(tmp_path) as url:
+        done = run("--table", "events", "--website", "web_a", "--key", "hr_a", "--url", url)
+    assert done == Done(
+        1,
+        "",
+        f"headrace: cannot query {url}: its certificate is not accepted (self-signed certificate); "
+        "SSL_CERT_FILE can name a file of trusted certificates\n",
+    )
+
+
 @pytest.mark.parametrize("host", ["headrace..example", ".", f"{'h' * 64}.example"])
 def test_host_that_no_name_can_have_is_no_address(host: str) -> None:
     url = f"http://{host}:8080"
     assert run("--table", "events", "--website", "web_a", "--url", url) == Done(
         1, "", f"headrace: '{url}' is not an address such as http://127.0.0.1:8080\n"
     )
+
+
+@contextmanager
+def tls_server(directory: Path) -> Generator[str]:
+    """Yield the address of a server with a certificate that it has signed itself."""
+    certificate, key = directory / "certificate.pem", directory / "key.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-nodes", "-newkey", "ec"),
+            *("-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", "/CN=127.0.0.1"),
+            *("-addext", "subjectAltName=IP:127.0.0.1", "-out", certificate, "-keyout", key),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with HTTPServer(("127.0.0.1", 0), ForeignServer) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"https://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 class ForeignServer(BaseHTTPRequestHandler):
