@@ -55,6 +55,11 @@ class WatchedDirectory(SqlDirectory):
             raise self.error
         return super().revision()
 
+    def take_over(self, replica: SqlDirectory) -> None:
+        """Read another database from now on."""
+        self.close()
+        self._database = replica._database
+
     def tenancy(self) -> TenancySnapshot:
         self.reads.append("tenancy")
         if self.fails:
@@ -271,6 +276,23 @@ async def test_old_snapshot_stays_while_the_directory_is_unavailable(
         CapturedCall("error", ("directory_unreadable",), {"reason": "the disk is gone"}),
         CapturedCall("info", ("directory_readable_again",), {}),
     ]
+
+
+async def test_a_directory_that_was_away_may_have_other_contents_at_the_same_revision(
+    directory: WatchedDirectory, tmp_path: Path
+) -> None:
+    """A replica that took over lacks the last changes, and had others since."""
+    replica = WatchedDirectory(tmp_path / "replica.sqlite")
+    directory.create_website(name="Lost")
+    website = replica.create_website(name="Blog")
+    async with following(directory) as source:
+        directory.fails = True
+        with pytest.raises(DirectoryUnavailable):
+            await source.refreshed()
+        directory.fails = False
+        directory.take_over(replica)
+        assert list((await source.refreshed()).websites) == [website.id]
+    replica.close()
 
 
 async def test_a_directory_with_an_unexpected_error_is_unavailable(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from headrace.ports.directory import ChangeMarker, Directory
 class PollingTenancySource:
     """The `LatestTenancySource` port over a directory; used from one event loop.
 
-    Polls the directory's revision every `poll_interval_s` and reads a new snapshot when it changed.
+    Polls the directory's revision every `poll_interval_s` and reads a new snapshot when it changed,
+    or when the directory can be read again.
     All reads run in one thread, one at a time. While reads fail, the last snapshot is used for up
     to `max_staleness_s`.
     """
@@ -140,9 +141,11 @@ class PollingTenancySource:
 
     def _read_if_changed(self) -> TenancySnapshot:
         snapshot = self._require_snapshot()
-        if self._directory.revision() == snapshot.revision:
+        # After a failure a replica may have taken over, with other changes up to this revision.
+        if self._is_readable and self._directory.revision() == snapshot.revision:
             return snapshot
-        return self._directory.tenancy()
+        read = self._directory.tenancy()
+        return snapshot if read == snapshot else read
 
     def _record_staleness(self, *, is_stale: bool) -> None:
         if is_stale and not self._is_stale:
