@@ -24,6 +24,9 @@ EVENT_KIND_OF: Mapping[type[LogRecord], EventKind] = {
 
 
 ROW_ID_BYTES: Final = 16
+RECEIPT_TIME_BITS: Final = 48
+"""Of a row id, which begins with them."""
+
 _SOURCE_DIGEST_BYTES: Final = 8
 _pack_halves = struct.Struct(">QQ").pack
 

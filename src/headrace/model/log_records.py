@@ -200,4 +200,7 @@ def encode_record(record: WrittenRecord) -> bytes:
 
 def decode_record(payload: bytes | memoryview) -> LogRecord:
     """Decode a record. Raises `msgspec.MsgspecError` for other bytes than a record's."""
-    return _DECODER.decode(payload)
+    try:
+        return _DECODER.decode(payload)
+    except UnicodeDecodeError as error:  # no MsgspecError, whatever the decoder's reference says
+        raise msgspec.DecodeError(str(error)) from error

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from headrace.formats.row_ids import RECEIPT_TIME_BITS, ROW_ID_BYTES
 from headrace.model.log_records import (
     ErrorEvent,
     ErrorRecord,
@@ -36,6 +37,8 @@ def to_log_record(entry: QuarantineEntry) -> bytes:
         raise ValueError("it has neither an item nor a payload")
     item = {**entry.item, "visitor": None}
     received_ms = msgspec.convert(entry.item.get("received_ms"), int)
+    if not 0 <= received_ms < 1 << RECEIPT_TIME_BITS:
+        raise ValueError("received_ms is no time in milliseconds")
     visitor = _rebuild(Visitor, entry.item.get("visitor") or {})
     imported = _imported_row(entry.item, received_ms)
     record: LogRecord
@@ -56,7 +59,10 @@ def _imported_row(item: Mapping[str, Any], received_ms: int) -> ImportedRows | N
     row_id = item.get("row_id")
     if row_id is None:
         return None
-    return ImportedRows(bytes.fromhex(msgspec.convert(row_id, str)), [received_ms])
+    decoded = bytes.fromhex(msgspec.convert(row_id, str))
+    if len(decoded) != ROW_ID_BYTES:
+        raise ValueError(f"row_id must have {ROW_ID_BYTES} bytes")
+    return ImportedRows(decoded, [received_ms])
 
 
 def _rebuild(kind: type[StructT], values: Mapping[str, Any]) -> StructT:

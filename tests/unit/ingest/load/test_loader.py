@@ -602,6 +602,33 @@ def test_record_that_cannot_be_decoded_is_quarantined(harness: MakeHarness) -> N
     assert made.names() == ["a", "b"]
 
 
+def test_record_with_other_text_than_utf_8_is_quarantined(harness: MakeHarness) -> None:
+    payload = events("a").replace(b"web_a", b"web_\xff")
+    made = harness(ListedLogs(worker_0=[events("a"), payload, events("b")]))
+    made.loader.load_available()
+    assert len(made.quarantined()) == 1
+    assert made.names() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"received_ms": -1}, "received_ms is no time in milliseconds"),
+        ({"received_ms": 1 << 48}, "received_ms is no time in milliseconds"),
+        ({"row_id": "ab"}, "row_id must have 16 bytes"),
+    ],
+    ids=["negative", "late", "short id"],
+)
+def test_an_edited_entry_that_no_row_id_can_be_made_of_is_not_requeued(
+    changes: dict[str, Any], reason: str
+) -> None:
+    """The log would have a record that ends every load."""
+    item = {"website_id": "web_a", "time_ms": NOON, "name": "a", "received_ms": NOON, **changes}
+    entry = QuarantineEntry("worker-0", LogOffset(1, 0), "too large", "events", 0, item)
+    with pytest.raises(ValueError, match=reason):
+        to_log_record(entry)
+
+
 def test_row_out_of_column_range_is_quarantined(harness: MakeHarness) -> None:
     record = EventRecord(NOON, UNKNOWN_VISITOR, [Event("web_a", 2**63, "too late")])
     made = harness(ListedLogs(worker_0=[encode_record(record), events("b")]))
