@@ -68,7 +68,7 @@ class Quarantine(Protocol):
     def put(self, entry: QuarantineEntry) -> None:
         """Store an entry; it is on disk on return.
 
-        Of several entries for one offset and index the first remains. Raises `StoreUnavailable`
-        where it cannot be written now.
+        An entry that is there already remains as it is, also where an operator has changed it.
+        Raises `StoreUnavailable` where it cannot be written now.
         """
         ...

@@ -3,8 +3,9 @@
 import base64
 import contextlib
 from collections.abc import Mapping
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -14,9 +15,14 @@ from headrace.base.errors import OperatorError, StoreUnavailable, system_reason
 from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry, StoredEntry
 
+_DIGEST_BYTES: Final = 8
+
 
 class _EntryFile(msgspec.Struct, frozen=True):
-    """The content of a file; `item` for a decoded item, `payload` for a record as it was."""
+    """The content of a file; `item` for a decoded item, `payload` for a record as it was.
+
+    `digest` is that of the item or payload as it was rejected, whatever an operator changes in it.
+    """
 
     log: str
     position: LogOffset
@@ -25,10 +31,13 @@ class _EntryFile(msgspec.Struct, frozen=True):
     index: int | None = None
     item: Mapping[str, msgspec.Raw] | None = None
     payload: bytes | None = None
+    digest: str = ""
 
 
 class FileQuarantine:
     """A `Quarantine`. The name of a file is its id: log, segment, offset, index of the item.
+
+    Where files of a log were replaced, another item may have had that name: then the digest, too.
 
     Bytes that are not JSON text are written in base64. An operator may edit a file to correct the
     item; `read` returns the edited content.
@@ -39,11 +48,15 @@ class FileQuarantine:
 
     def put(self, entry: QuarantineEntry) -> None:
         """Write an entry's file; see `ports.quarantine.Quarantine`."""
-        file = self._path / _file_name(entry)
-        if file.exists():
-            return
-        content = msgspec.json.format(msgspec.json.encode(_to_json_fields(entry)), indent=2)
+        fields = _to_json_fields(entry)
+        digest = _digest_of(fields)
+        content = msgspec.json.format(msgspec.json.encode({**fields, "digest": digest}), indent=2)
         try:
+            file = self._path / _file_name(entry)
+            if file.exists() and _read_digest(file) != digest:
+                file = self._path / _file_name(entry, digest)
+            if file.exists():
+                return
             create_private_directory(self._path)
             write_atomically(file, content)
         except OSError as error:
@@ -105,10 +118,23 @@ class FileQuarantine:
         (self._path / entry_id).unlink(missing_ok=True)
 
 
-def _file_name(entry: QuarantineEntry) -> str:
+def _file_name(entry: QuarantineEntry, digest: str = "") -> str:
     position = f"{entry.log}-{entry.position.segment:020}-{entry.position.offset:010}"
-    suffix = ENTRY_SUFFIX if entry.index is None else f"-{entry.index:05}{ENTRY_SUFFIX}"
-    return f"{position}{suffix}"
+    index = "" if entry.index is None else f"-{entry.index:05}"
+    return f"{position}{index}{digest and f'-{digest}'}{ENTRY_SUFFIX}"
+
+
+def _digest_of(fields: Mapping[str, Any]) -> str:
+    rejected = msgspec.json.encode([fields.get("item"), fields.get("payload")])
+    return blake2b(rejected, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _read_digest(file: Path) -> str:
+    """Return the digest in a file, "" where it has none or is damaged. Raises `OSError`."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_EntryFile).digest
+    except ValueError:
+        return ""
 
 
 def _to_json_fields(entry: QuarantineEntry) -> dict[str, Any]:

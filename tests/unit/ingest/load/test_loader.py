@@ -591,6 +591,7 @@ def test_quarantine_entry_has_offset_reason_and_item(harness: MakeHarness) -> No
             "profile_id": "",
             "received_ms": NOON + 5,
         },
+        "digest": "4ca6da150fbedfd2",
     }
 
 
@@ -627,6 +628,18 @@ def test_an_edited_entry_that_no_row_id_can_be_made_of_is_not_requeued(
     entry = QuarantineEntry("worker-0", LogOffset(1, 0), "too large", "events", 0, item)
     with pytest.raises(ValueError, match=reason):
         to_log_record(entry)
+
+
+def test_entry_at_the_offset_of_an_entry_of_replaced_files_is_another_one(
+    harness: MakeHarness, tmp_path: Path
+) -> None:
+    for name in ("first", "second", "second"):  # the last one as after a crash
+        logs = ListedLogs(worker_0=[events(name)])
+        made = harness(logs, MemoryStore(rejects=named(name)))
+        made.loader.load_available()
+        made.ledger.close()
+        (tmp_path / "ledger.sqlite").unlink()
+    assert [entry["item"]["name"] for entry in made.quarantined()] == ["second", "first"]
 
 
 def test_row_out_of_column_range_is_quarantined(harness: MakeHarness) -> None:
