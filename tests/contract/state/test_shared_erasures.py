@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from sqlalchemy import delete
+from sqlalchemy import delete, text
 
 from headrace.adapters.directory.connection import open_database
 from headrace.adapters.directory.sql_directory import SqlDirectory
@@ -151,6 +151,24 @@ def test_a_machine_takes_part_where_no_clock_is_far_ahead_of_its_own(
             behind.join()
         reason = "the clock of the machine a is 3600 s ahead of this machine's clock"
         assert str(refused.value) == reason
+
+
+def test_a_machine_that_is_gone_with_its_clock_ahead_delays_nothing_once_its_row_is_deleted(
+    make: MachineMaker, clock: FixedClock, location: str | Path
+) -> None:
+    (first, _), (gone, _) = make("a"), make("b")
+    clock.advance(HOUR_MS)
+    gone.join()
+    clock.advance(-HOUR_MS)
+    with pytest.raises(StoreUnavailable, match="the clock of the machine b is 3600 s ahead"):
+        first.join()
+    database = open_database(location)
+    with database.write_engine.begin() as connection:
+        connection.execute(text("DELETE FROM machines WHERE id = 'b'"))  # as the guide says
+    database.write_engine.dispose()
+    first.note_clean(ERASURE)
+    first.note_files_clean(ERASURE)
+    assert (first.are_answers_clean(ERASURE), first.are_files_clean(ERASURE)) == (True, True)
 
 
 def test_a_machine_whose_clock_was_ahead_at_first_is_waited_for(
