@@ -32,7 +32,7 @@ _KINDS: Final[Mapping[str, SelectorKind]] = {
     "profile_id": SelectorKind.PROFILE_ID,
     "event_id": SelectorKind.EVENT_ID,
 }
-_NAMES: Final = "--anonymous-id, --session-id, --profile-id, --event-id and --property"
+_NAMES: Final = "--anonymous-id, --session-id, --profile-id, --event-id"
 
 _Command = Callable[..., None]
 
@@ -45,9 +45,11 @@ def selector_options(command: _Command) -> _Command:
 
 
 def given_selectors(
-    texts: Mapping[str, str | None], *, with_visitors: bool, everything: bool = False
+    texts: Mapping[str, str | None], *, with_visitors: bool, everything: bool | None = None
 ) -> tuple[Selector, ...]:
     """Return the selectors of the one option that was given.
+
+    `everything` is None for a command without the option `--all`.
 
     Raises `click.UsageError`, and `OperatorError` for a value that is not valid UTF-8.
     """
@@ -65,7 +67,8 @@ def given_selectors(
     if everything:
         given.append((WHOLE_WEBSITE,))
     if len(given) != 1:
-        raise click.UsageError(f"give exactly one of {_NAMES}")
+        others = " and --property" if everything is None else ", --property and --all"
+        raise click.UsageError(f"give exactly one of {_NAMES}{others}")
     if with_visitors and texts["profile_id"] is None:
         raise click.UsageError("--with-visitors needs --profile-id")
     return given[0]

@@ -307,6 +307,18 @@ def test_wrong_selectors_are_a_usage_error_with_the_reason(
     assert (done.returncode, last.startswith("Error: "), reason in last) == (2, True, True)
 
 
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("erase", "--anonymous-id, --session-id, --profile-id, --event-id, --property and --all"),
+        ("subject-access", "--anonymous-id, --session-id, --profile-id, --event-id and --property"),
+    ],
+)
+def test_missing_selector_names_the_options_of_the_command(command: str, options: str) -> None:
+    done = run_to_end([HEADRACE, command, "--website", "web_any"])
+    assert done.stderr.splitlines()[-1] == f"Error: give exactly one of {options}"
+
+
 def test_website_that_is_not_deleted_is_not_erased_as_a_whole(
     service: Service, website: str
 ) -> None:
