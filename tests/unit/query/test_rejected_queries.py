@@ -119,6 +119,20 @@ REJECTIONS = [
         'Invalid column "properties.plan" for table "sessions"',
         id="properties of a table that has none",
     ),
+    *[
+        pytest.param(
+            selecting(name, "uniq"),
+            "INVALID_COLUMN",
+            f'Invalid column "{name}" for table "events"{hint}',
+            id=f"property {name!r} without its prefix",
+        )
+        for name, hint in (
+            ("plan", ' (a property is "properties.plan")'),
+            ("props.plan", ' (a property is "properties.plan")'),
+            ("property.plan.name", ' (a property is "properties.plan.name")'),
+            ("", ""),
+        )
+    ],
     pytest.param(
         selecting("path", "cuont"),
         "INVALID_AGGREGATE",

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model.catalog import (
+    ALL_ROWS,
     ANY_COLUMN_AGGREGATES,
     DATETIME_AGGREGATES,
     PROPERTY_PREFIX,
@@ -18,19 +19,32 @@ from headrace.query.validate.suggest import did_you_mean, quote_json
 PROPERTY_COLUMN = f"{PROPERTY_PREFIX}KEY"
 """The name of a property's column in messages and documents that leave the key open."""
 
+_OTHER_PREFIXES = ("props", "property")
+"""What other products call them."""
+
 
 def find_column(table: Table, name: str) -> Column:
     """Return a column of the table. Raises `InvalidQuery`: `Invalid column`."""
     column = table.column(name)
     if column is None:
-        names = [known.name for known in table.columns]
-        if table.has_properties:
-            names.append(PROPERTY_COLUMN)
         raise InvalidQuery(
             QueryErrorCode.INVALID_COLUMN,
-            f" {quote_json(name)} for table {quote_json(table.name)}{did_you_mean(name, names)}",
+            f" {quote_json(name)} for table {quote_json(table.name)}{_suggest(table, name)}",
         )
     return column
+
+
+def _suggest(table: Table, name: str) -> str:
+    """Return the column that is meant, or how a property of this name is a column."""
+    names = [known.name for known in table.columns]
+    if not table.has_properties:
+        return did_you_mean(name, names)
+    similar = did_you_mean(name, (*names, PROPERTY_COLUMN))
+    prefix, dot, key = name.partition(".")
+    of_property = PROPERTY_PREFIX + (key if dot and prefix in _OTHER_PREFIXES else name)
+    if similar or name == ALL_ROWS or table.column(of_property) is None:
+        return similar
+    return f" (a property is {quote_json(of_property)})"
 
 
 def find_filterable(table: Table, name: str) -> Column:
