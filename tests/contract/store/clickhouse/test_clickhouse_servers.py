@@ -49,6 +49,10 @@ pytestmark = pytest.mark.clickhouse
 
 NO_PARTS = r"missing grant SELECT.* (?i:on) system\.parts$"
 COUNT = "SELECT count(), uniqExact(id) FROM events"
+DELETE_FIRST_ROWS = (
+    "ALTER TABLE `{database}`.events DELETE WHERE id < unhex('0000000000000000000000000000000a') "
+    "SETTINGS mutations_sync = 2"
+)
 SHARDS = {"cluster": CLUSTER, "replicated": 0}
 LONG_TIMEOUT = QueryLimits(timeout_s=600, max_memory_bytes=1_000_000_000)
 
@@ -178,6 +182,25 @@ def test_a_batch_whose_request_or_response_was_lost_is_stored_once(
     for _ in range(2):
         writer.insert(EVENTS, stream, token="t")
     assert made.rows(COUNT) == [[110, 110]]
+
+
+def test_a_batch_is_stored_however_many_of_its_tokens_are_known_without_its_rows(
+    clickhouse_servers: ClickHouseServers,
+) -> None:
+    """As after crashes of a server without Keeper; each retry of a load begins with other rows."""
+    made = ClickHouseTables(clickhouse_servers.servers[:1])
+    stream, before = arrow_stream(EVENTS, rows(0)), arrow_stream(EVENTS, rows(1000))
+    made.writer.insert(EVENTS, before, token="before")
+    for _ in range(2):
+        made.writer.insert(EVENTS, stream, token="t")
+        made.execute(DELETE_FIRST_ROWS)
+    with pytest.raises(StoreUnavailable, match="ClickHouse did not keep a batch of events"):
+        made.writer.insert(EVENTS, stream, token="t")
+    made.writer.insert(EVENTS, before, token="before")
+    for _ in range(2):
+        made.writer.insert(EVENTS, stream, token="t")
+    assert made.rows(COUNT) == [[20, 20]]
+    made.close()
 
 
 def test_batches_wait_for_their_shard_and_are_stored_once(

@@ -6,6 +6,7 @@ is away, its batches stay in the log.
 """
 
 import contextlib
+from collections import Counter
 from collections.abc import Generator, Mapping
 from io import BytesIO
 from typing import Any, Final, NamedTuple
@@ -97,6 +98,7 @@ class ClickHouseWriter:
         self._pool = SyncClientPool(address, read_timeout_s=read_timeout_s)
         self._shards: int | None = None
         self._stop_requested = False
+        self._not_kept: Counter[str] = Counter()
 
     @property
     def is_prepared(self) -> bool:
@@ -247,10 +249,11 @@ class ClickHouseWriter:
 
         A server without Keeper writes a token just before the part: a crash in between leaves a
         token without rows, which rejects every retry as a duplicate. The second attempt therefore
-        uses another token. Keeper commits token and part together; there a verification could
+        uses another token, and once the server has answered that one and has no rows, the next
+        retry another one again. Keeper commits token and part together; there a verification could
         read a replica that is behind, so there is none.
         """
-        again = () if self._address.is_replicated else (f"{token}-again",)
+        again = () if self._address.is_replicated else (f"{token}-again-{self._not_kept[token]}",)
         settings = self._insert_settings(token, shards)
         for attempt in (token, *again):
             search = self._find_batch(table, row)
@@ -259,6 +262,7 @@ class ClickHouseWriter:
             settings["insert_deduplication_token"] = attempt
             self._insert(table, arrow_stream, settings, searched_ms=search.time_ms)
         if again and not self._find_batch(table, row).is_found:
+            self._not_kept[token] += 1
             raise StoreUnavailable(f"ClickHouse did not keep a batch of {table.name}")
 
     def _insert(
