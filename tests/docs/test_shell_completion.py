@@ -62,3 +62,20 @@ def test_line_of_the_guide_prints_the_script_of_each_shell() -> None:
     for line in LINES.values():
         (printed,) = re.findall(r"_HEADRACE_COMPLETE=\w+ headrace", line)
         assert "_headrace_completion" in run("bash", printed)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "website list --data ar",
+        "serve --data ar",
+        "import --website web_1 ar",
+        "export ar",
+        "subject-access ar",
+        "query ar",
+        "restore ar",
+    ],
+)
+def test_shell_completes_names_of_files_where_a_command_takes_one(typed: str) -> None:
+    variables = f"COMP_WORDS='headrace {typed}' COMP_CWORD={len(typed.split())}"
+    assert run("bash", f"{variables} _HEADRACE_COMPLETE=bash_complete headrace") == "file,ar\n"

@@ -13,6 +13,12 @@ _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
 
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a lookup, nothing is bound
 
+_PATH: Final = click.Path()
+"""Lets shells complete it; it is checked where it is used."""
+
+_ENDS_OF_PATHS: Final = ("_dir", "_file", "geo_database")
+"""Of the names of settings that are paths."""
+
 DEFAULT_DAYS: Final = "default"
 """Removes the days that a website or a table has of its own."""
 
@@ -23,7 +29,10 @@ def data_options(command: Command) -> Command:
     """Add `--data` and `--json` to a command, as its parameters `data` and `as_json`."""
     json_option = click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
     data_option = click.option(
-        "--data", help="Data directory.  [default: HEADRACE_DATA_DIR, or data]", metavar="DIR"
+        "--data",
+        type=_PATH,
+        help="Data directory.  [default: HEADRACE_DATA_DIR, or data]",
+        metavar="DIR",
     )
     return data_option(json_option(command))
 
@@ -41,7 +50,12 @@ def setting_options(
             shown = "" if row.default in ("", ()) else f"  [default: {row.default}]"
             metavar = "NUMBER" if isinstance(row.default, int | float) else "TEXT"
             command = click.option(
-                row.option, row.name, help=row.help + shown, metavar=metavar, hidden=hidden
+                row.option,
+                row.name,
+                type=_PATH if row.name.endswith(_ENDS_OF_PATHS) else None,
+                help=row.help + shown,
+                metavar=metavar,
+                hidden=hidden,
             )(command)
         return command
 

@@ -31,7 +31,7 @@ from headrace.query.validate.decode import decode_query
 
 
 @click.command("query")
-@click.argument("file", required=False)
+@click.argument("file", required=False, type=click.Path())
 @target_options
 @click.option(
     "--standard",

@@ -21,7 +21,7 @@ _STANDARD_OUTPUT = "-"
 
 
 @click.command("export")
-@click.argument("output", metavar="OUTPUT")
+@click.argument("output", metavar="OUTPUT", type=click.Path())
 @click.option("--website", required=True, metavar="ID", help="Website whose rows are exported.")
 @click.option(
     "--table",

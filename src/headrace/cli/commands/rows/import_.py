@@ -37,7 +37,9 @@ _GC_THRESHOLDS: Final = (50_000, 20, 100)
 
 
 @click.command("import")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=Path)
+@click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
 @click.option("--website", required=True, metavar="ID", help="Website that gets the events.")
 @click.option(
     "--format",

@@ -22,7 +22,7 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 @click.command("subject-access")
-@click.argument("output", metavar="[OUTPUT|-]", default=_STANDARD_OUTPUT)
+@click.argument("output", metavar="[OUTPUT|-]", type=click.Path(), default=_STANDARD_OUTPUT)
 @click.option("--website", required=True, metavar="ID", help="Website whose rows are shown.")
 @selector_options
 @data_options
