@@ -36,7 +36,7 @@ export function Shortcuts({ entries }) {
   return html`<button type="button" class="quiet keyboard" aria-haspopup="dialog" title="Keys" onClick=${() => dialog.current?.showModal()}><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M1.5 4h13v8h-13zM4 6.5h.1M8 6.5h.1M12 6.5h.1M5 9.5h6" /></svg><span>Keys</span></button>
   <dialog ref=${dialog} class="keys" aria-label="Keyboard"><form method="dialog"><h2>Keyboard</h2>
     <dl>${lines.map(([keys, words]) => html`<div key=${keys}><dt>${String(keys).split(" ").map((key) => html`<kbd key=${key}>${key}</kbd>`)}</dt><dd>${words}</dd></div>`)}</dl>
-    <label class="check"><input type="checkbox" checked=${!isOff} onChange=${toggle} /> Keys do this</label>
+    <label class="check"><input type="checkbox" checked=${!isOff} onChange=${toggle} /> Use these keys</label>
     <button class="primary">Close</button></form></dialog>`;
 }
 
