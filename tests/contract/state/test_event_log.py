@@ -198,6 +198,17 @@ async def test_no_log_has_no_durable_offset(root: Path) -> None:
         assert reader.durable_offsets() == {}
 
 
+async def test_folder_of_the_check_of_a_mounted_disk_is_no_log(
+    open_log: OpenLog, root: Path
+) -> None:
+    log = open_log()
+    (root / "lost+found").mkdir()
+    with closing(reader_of(root)) as reader:
+        assert reader.durable_offsets() == {"worker-0": LOG_START}
+        assert reader.unreadable() == []
+    await log.close()
+
+
 async def test_opened_log_without_records_ends_at_the_start(open_log: OpenLog, root: Path) -> None:
     log = open_log()
     with closing(reader_of(root)) as reader:

@@ -253,13 +253,27 @@ def test_backup_is_not_restored_into_a_non_empty_directory(backup: Path, tmp_pat
     refusal = f"headrace: cannot restore to {into}: the directory is not empty: it has"
     (into / "mine").touch()
     assert run("restore", str(backup), "--data", str(into)) == (1, "", f"{refusal} mine\n")
-    (into / "lost+found").mkdir()
+    (into / "another").mkdir()
     assert run("restore", str(backup), "--data", str(into)) == (
         1,
         "",
-        f"{refusal} lost+found and 1 more\n",
+        f"{refusal} another and 1 more\n",
     )
-    assert {path.name for path in into.iterdir()} == {"mine", "lost+found", "lock"}
+    assert {path.name for path in into.iterdir()} == {"mine", "another", "lock"}
+
+
+def test_backup_is_restored_to_a_disk_that_is_mounted_at_its_directory(
+    backup: Path, tmp_path: Path
+) -> None:
+    into, broken = tmp_path / "there", tmp_path / "broken"
+    (into / "lost+found").mkdir(parents=True)
+    broken.write_bytes(backup.read_bytes()[:-100])
+    failed, _, _ = run("restore", str(broken), "--data", str(into))
+    assert (failed, {path.name for path in into.iterdir()}) == (1, {"lost+found", "lock"})
+
+    code, _, err = run("restore", str(backup), "--data", str(into))
+    assert (code, err.count("\n")) == (0, 1)  # the notice on erasures
+    assert (into / "lost+found").is_dir()
 
 
 def test_backup_is_restored_where_a_restore_was_killed_before_it_began(

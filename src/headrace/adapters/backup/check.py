@@ -15,6 +15,7 @@ from headrace.adapters.data_dir.paths import (
     RETRY_LOG,
     SEGMENT_SUFFIX,
     DataDirPaths,
+    log_folders,
 )
 from headrace.adapters.event_log.segment_check import LogReport, check_log
 from headrace.adapters.sqlite.copies import integrity_errors
@@ -115,7 +116,7 @@ def check_logs(paths: DataDirPaths, ledger: LedgerContents) -> LogsReport:
     """Check every log, and compare its end with the ledger's offset. Raises `OSError`."""
     reports = {
         path.name: check_log(path, loaded=ledger.stored_offsets.get(path.name))
-        for path in sorted(paths.log.glob("*/"))
+        for path in log_folders(paths.log)
     }
     log_issues = [
         Issue("log", f"the log {log}: {error}")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from headrace.adapters.data_dir.paths import SEGMENT_SUFFIX, DataDirPaths
+from headrace.adapters.data_dir.paths import SEGMENT_SUFFIX, DataDirPaths, log_folders
 from headrace.adapters.event_log.loaded_marker import read_loaded_offset
 from headrace.adapters.event_log.segment_format import FIRST_SEGMENT, HEADER_SIZE, segment_name
 from headrace.adapters.store.dialect.ddl import DATABASE
@@ -33,7 +33,7 @@ def has_loaded(paths: DataDirPaths) -> bool:
     A loaded log has an offset or lacks its first segments, and a loaded table has parts. The table
     of the store's version has some before anything is logged.
     """
-    for log in paths.log.glob("*/"):
+    for log in log_folders(paths.log):
         oldest = min(log.glob(f"*{SEGMENT_SUFFIX}"), default=None)
         is_truncated = oldest is not None and oldest.name > segment_name(FIRST_SEGMENT)
         if is_truncated or (read_loaded_offset(log) or LOG_START) > LOG_START:

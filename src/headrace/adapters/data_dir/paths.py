@@ -41,6 +41,9 @@ ENTRY_SUFFIX: Final = ".json"
 UNFINISHED_SUFFIX: Final = ".unfinished"
 """Of a file that is still being written. It is renamed when it is complete and on disk."""
 
+LOST_AND_FOUND: Final = "lost+found"
+"""The folder of a file system's own check, in the directory at which a disk is mounted."""
+
 DATA_ENTRIES: Final = (STORE, LOG, LEDGER, DIRECTORY, IDEMPOTENCY, QUARANTINE, DAMAGED)
 """What a service keeps. A directory that has none of these is new, or no data directory."""
 
@@ -50,6 +53,11 @@ OWN_ENTRIES: Final = (
     *(ERASURES, CLAIMS, ROW_VERSIONS, FORMAT_MARKER, LOCK, SNAPSHOTS),
 )
 """All entries that Headrace keeps in a data directory."""
+
+
+def log_folders(root: Path) -> list[Path]:
+    """Return the folders of the logs below `LOG`, sorted by name."""
+    return sorted(path for path in root.glob("*/") if path.name != LOST_AND_FOUND)
 
 
 class DataDirPaths(Struct, frozen=True):

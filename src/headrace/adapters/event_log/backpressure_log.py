@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from headrace.adapters.data_dir.paths import SEGMENT_SUFFIX
+from headrace.adapters.data_dir.paths import SEGMENT_SUFFIX, log_folders
 from headrace.adapters.event_log.loaded_marker import read_loaded_offset
 from headrace.adapters.event_log.segment_directory import read_durable_offset
 from headrace.base.errors import LogUnavailable
@@ -36,7 +36,7 @@ class Thresholds(Struct, frozen=True):
 def read_disk_usage(data: Path, log_root: Path) -> DiskUsage:
     """Query the file system; blocks for a fraction of a millisecond. Raises `OSError`."""
     filesystem = os.statvfs(data)
-    backlog = sum(map(_unloaded_bytes, log_root.glob("*/")))
+    backlog = sum(map(_unloaded_bytes, log_folders(log_root)))
     return DiskUsage(free_bytes=filesystem.f_bavail * filesystem.f_frsize, backlog_bytes=backlog)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from headrace.adapters.data_dir.files import remove_durably
-from headrace.adapters.data_dir.paths import UNFINISHED_SUFFIX
+from headrace.adapters.data_dir.paths import UNFINISHED_SUFFIX, log_folders
 from headrace.adapters.event_log.file_ops import FileOps, create_directory, read_exactly
 from headrace.adapters.event_log.loaded_marker import write_loaded_offset
 from headrace.adapters.event_log.segment_directory import LogDirectory
@@ -68,7 +68,7 @@ class SegmentReader:
 
     def durable_offsets(self) -> Mapping[str, LogOffset]:
         """Return the durable end of every log; see `ports.event_log.LogReader`."""
-        names = sorted(path.name for path in self._root.glob("*/"))
+        names = [path.name for path in log_folders(self._root)]
         ends = ((name, self._readable_end(name)) for name in names)
         return {name: end for name, end in ends if end is not None}
 

@@ -25,7 +25,13 @@ from headrace.adapters.data_dir.lock import (
     lock_data_dir,
     published_runtime,
 )
-from headrace.adapters.data_dir.paths import ERASURES, LOCK, UNFINISHED_RESTORE, DataDirPaths
+from headrace.adapters.data_dir.paths import (
+    ERASURES,
+    LOCK,
+    LOST_AND_FOUND,
+    UNFINISHED_RESTORE,
+    DataDirPaths,
+)
 from headrace.adapters.data_dir.runtime_directory import ENGINE_SOCKET
 from headrace.adapters.engine.ipc.snapshot_client import live_snapshot
 from headrace.adapters.erasures.erasure_set import (
@@ -53,6 +59,9 @@ from headrace.wiring.directory_file import check_directory_file, is_directory_lo
 from headrace.wiring.store_address import clickhouse_address
 
 _POLL_S: Final = 0.2
+
+_KEPT_BY_RESTORE: Final = frozenset({LOCK, UNFINISHED_RESTORE, LOST_AND_FOUND})
+"""What may be in the directory before a restore, and stays when one fails."""
 
 
 def back_up(
@@ -108,7 +117,7 @@ def restore(
         own, marker = DataDirPaths(root).erasures, DataDirPaths(root).unfinished_restore
         for name in (LOCK, UNFINISHED_RESTORE):
             remove_unfinished(root, name)  # of a restore that was killed before it began
-        found = {path.name for path in root.iterdir()} - {LOCK, ERASURES, UNFINISHED_RESTORE}
+        found = {path.name for path in root.iterdir()} - {ERASURES} - _KEPT_BY_RESTORE
         if found:
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""
             reason = f"the directory is not empty: it has {min(found)}{more}"
@@ -220,7 +229,9 @@ def _offline_snapshot(
 def _remove_contents(root: Path) -> None:
     """Remove everything but the lock and the marker, without which what is left looks whole."""
     for path in root.iterdir():
+        if path.name in _KEPT_BY_RESTORE:
+            continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
-        elif path.name not in {LOCK, UNFINISHED_RESTORE}:
+        else:
             path.unlink()
