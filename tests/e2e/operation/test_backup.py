@@ -357,8 +357,10 @@ def cut(content: bytes) -> bytes:
 
 
 def flip(content: bytes) -> bytes:
+    """Invert eight bytes: one bit in 250 is none of those that decoding depends on."""
     middle = len(content) // 2
-    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+    inverted = bytes(byte ^ 0xFF for byte in content[middle : middle + 8])
+    return content[:middle] + inverted + content[middle + 8 :]
 
 
 def flip_checksum(content: bytes) -> bytes:
