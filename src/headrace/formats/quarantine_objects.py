@@ -1,10 +1,12 @@
-"""The JSON objects of quarantined entries: the same for commands and over HTTP."""
+"""The JSON of quarantined entries: their files, and objects for commands and over HTTP."""
 
-import msgspec
-from msgspec import Struct
+from collections.abc import Mapping
+
+from msgspec import Raw, Struct
 from msgspec.structs import asdict
 
 from headrace.base.datetime_text import format_iso
+from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import StoredEntry
 
 
@@ -21,13 +23,29 @@ class EntryObject(Struct, frozen=True):
 class EntryContentObject(EntryObject, frozen=True):
     """A quarantined entry with what its file has."""
 
-    content: msgspec.Raw
+    content: Raw
 
 
 class RetriedEntryObject(EntryObject, frozen=True):
     """An entry that was requeued, and is in the quarantine no more."""
 
     retried: bool
+
+
+class EntryFile(Struct, frozen=True):
+    """What the file of an entry has: `item` for a decoded item, `payload` for a record as it was.
+
+    `digest` is that of the item or payload as it was rejected, whatever an operator changes in it.
+    """
+
+    log: str
+    position: LogOffset
+    reason: str
+    stream: str | None = None
+    index: int | None = None
+    item: Mapping[str, Raw] | None = None
+    payload: bytes | None = None
+    digest: str = ""
 
 
 def entry_object(stored: StoredEntry) -> EntryObject:
@@ -43,7 +61,7 @@ def entry_object(stored: StoredEntry) -> EntryObject:
 
 def entry_with_content_object(stored: StoredEntry) -> EntryContentObject:
     """Return the JSON object of an entry with what its file has."""
-    content = msgspec.Raw(stored.text)
+    content = Raw(stored.text)
     return EntryContentObject(**asdict(entry_object(stored)), content=content)
 
 

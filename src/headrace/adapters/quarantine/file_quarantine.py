@@ -12,26 +12,10 @@ import msgspec
 from headrace.adapters.data_dir.files import create_private_directory, write_atomically
 from headrace.adapters.data_dir.paths import ENTRY_SUFFIX
 from headrace.base.errors import OperatorError, StoreUnavailable, system_reason
-from headrace.ports.event_log import LogOffset
+from headrace.formats.quarantine_objects import EntryFile
 from headrace.ports.quarantine import QuarantineEntry, StoredEntry
 
 _DIGEST_BYTES: Final = 8
-
-
-class _EntryFile(msgspec.Struct, frozen=True):
-    """The content of a file; `item` for a decoded item, `payload` for a record as it was.
-
-    `digest` is that of the item or payload as it was rejected, whatever an operator changes in it.
-    """
-
-    log: str
-    position: LogOffset
-    reason: str
-    stream: str | None = None
-    index: int | None = None
-    item: Mapping[str, msgspec.Raw] | None = None
-    payload: bytes | None = None
-    digest: str = ""
 
 
 class FileQuarantine:
@@ -132,7 +116,7 @@ def _digest_of(fields: Mapping[str, Any]) -> str:
 def _read_digest(file: Path) -> str:
     """Return the digest in a file, "" where it has none or is damaged. Raises `OSError`."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=_EntryFile).digest
+        return msgspec.json.decode(file.read_bytes(), type=EntryFile).digest
     except ValueError:
         return ""
 
@@ -149,7 +133,7 @@ def _to_json_fields(entry: QuarantineEntry) -> dict[str, Any]:
 
 
 def _parse(text: bytes) -> QuarantineEntry:
-    decoded = msgspec.json.decode(text, type=_EntryFile)
+    decoded = msgspec.json.decode(text, type=EntryFile)
     item = decoded.item
     return QuarantineEntry(
         log=decoded.log,

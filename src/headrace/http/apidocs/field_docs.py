@@ -286,7 +286,7 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
     "EntryContentObject": {**_ENTRY_FIELDS, "content": "what its file has"},
     "RetriedEntryResponse": _success("the entry, which is in the quarantine no more"),
     "RetriedEntryObject": {**_ENTRY_FIELDS, "retried": "always true"},
-    "QuarantineEntry": {
+    "EntryFile": {
         "log": "the log that it was read from",
         "position": "where its record begins in the log",
         "reason": "why it was rejected",
@@ -294,6 +294,7 @@ FIELD_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "index": "the item within its record, counted from 0",
         "item": "the item as it was to be stored, by field",
         "payload": "a record that cannot be decoded, in base64",
+        "digest": "of the item or payload as it was rejected, in hex; older entries lack it",
     },
     "LogOffset": {"segment": "the segment of the log", "offset": "bytes from its beginning"},
     "AuditResponse": _success("the lines"),

@@ -203,7 +203,7 @@ SCHEMA_OVERRIDES: Mapping[tuple[str, str], Schema] = {
         "minItems": 1,
     },
     ("SavedDefinition", "query"): {"$ref": f"{SCHEMA_PREFIX}QueryRequest"},
-    ("EntryContentObject", "content"): {"$ref": f"{SCHEMA_PREFIX}QuarantineEntry"},
+    ("EntryContentObject", "content"): {"$ref": f"{SCHEMA_PREFIX}EntryFile"},
     ("ErasureDryRun", "dryRun"): {"const": True},
     ("DeletedObject", "deleted"): {"const": True},
     ("RetriedEntryObject", "retried"): {"const": True},

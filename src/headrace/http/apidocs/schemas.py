@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from headrace.administration.bodies import NewKey, NewWebsite, OrganizationBody, WebsitePatch
+from headrace.formats.quarantine_objects import EntryFile
 from headrace.http.apidocs.field_docs import FIELD_DESCRIPTIONS
 from headrace.http.apidocs.schema_rules import SCHEMA_OVERRIDES, SCHEMA_PREFIX, SCHEMA_RULES, Schema
 from headrace.http.responses import IngestionError, QueryError
@@ -52,7 +53,6 @@ from headrace.model.wire import (
     WebVital,
 )
 from headrace.model.wire_analyses import FunnelRequest, RetentionRequest, StandardRequest
-from headrace.ports.quarantine import QuarantineEntry
 from headrace.query.schema.service import EventName, PropertyKey
 
 
@@ -138,7 +138,7 @@ RESPONSE_BODIES: tuple[type[Struct], ...] = (
     DeletedResponse,
     EntryResponse,
     EntryListResponse,
-    QuarantineEntry,
+    EntryFile,
     RetriedEntryResponse,
     AuditResponse,
     HealthResponse,
