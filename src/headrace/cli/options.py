@@ -13,7 +13,7 @@ _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
 
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a lookup, nothing is bound
 
-_PATH: Final = click.Path()
+ANY_PATH: Final = click.Path(readable=False)
 """Lets shells complete it; it is checked where it is used."""
 
 _ENDS_OF_PATHS: Final = ("_dir", "_file", "geo_database")
@@ -30,7 +30,7 @@ def data_options(command: Command) -> Command:
     json_option = click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
     data_option = click.option(
         "--data",
-        type=_PATH,
+        type=ANY_PATH,
         help="Data directory.  [default: HEADRACE_DATA_DIR, or data]",
         metavar="DIR",
     )
@@ -52,7 +52,7 @@ def setting_options(
             command = click.option(
                 row.option,
                 row.name,
-                type=_PATH if row.name.endswith(_ENDS_OF_PATHS) else None,
+                type=ANY_PATH if row.name.endswith(_ENDS_OF_PATHS) else None,
                 help=row.help + shown,
                 metavar=metavar,
                 hidden=hidden,

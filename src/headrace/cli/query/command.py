@@ -7,7 +7,7 @@ import msgspec
 
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError
-from headrace.cli.options import WholeNumber
+from headrace.cli.options import ANY_PATH, WholeNumber
 from headrace.cli.query.client import Call
 from headrace.cli.query.compose import (
     STANDARD_PATH,
@@ -31,7 +31,7 @@ from headrace.query.validate.decode import decode_query
 
 
 @click.command("query")
-@click.argument("file", required=False, type=click.Path())
+@click.argument("file", required=False, type=ANY_PATH)
 @target_options
 @click.option(
     "--standard",

@@ -9,7 +9,7 @@ from headrace.base.errors import InvalidQuery, OperatorError
 from headrace.base.logs import configure_logging
 from headrace.base.settings import load_settings
 from headrace.cli.directory import operator_name
-from headrace.cli.options import data_options
+from headrace.cli.options import ANY_PATH, data_options
 from headrace.cli.output import format_bytes, print_json
 from headrace.cli.progress import ProgressLine
 from headrace.model.export import ExportRequest
@@ -21,7 +21,7 @@ _STANDARD_OUTPUT = "-"
 
 
 @click.command("export")
-@click.argument("output", metavar="OUTPUT", type=click.Path())
+@click.argument("output", metavar="OUTPUT", type=ANY_PATH)
 @click.option("--website", required=True, metavar="ID", help="Website whose rows are exported.")
 @click.option(
     "--table",

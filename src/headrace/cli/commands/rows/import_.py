@@ -38,7 +38,11 @@ _GC_THRESHOLDS: Final = (50_000, 20, 100)
 
 @click.command("import")
 @click.argument(
-    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(readable=False, path_type=Path),
 )
 @click.option("--website", required=True, metavar="ID", help="Website that gets the events.")
 @click.option(

@@ -12,7 +12,7 @@ import click
 from headrace.base.errors import OperatorError, system_reason
 from headrace.base.logs import configure_logging
 from headrace.base.settings import load_settings
-from headrace.cli.options import data_options
+from headrace.cli.options import ANY_PATH, data_options
 from headrace.cli.output import pluralize, print_json
 from headrace.cli.selectors import given_selectors, selector_options
 from headrace.wiring.commands.subject_access import show_subject
@@ -22,7 +22,7 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 @click.command("subject-access")
-@click.argument("output", metavar="[OUTPUT|-]", type=click.Path(), default=_STANDARD_OUTPUT)
+@click.argument("output", metavar="[OUTPUT|-]", type=ANY_PATH, default=_STANDARD_OUTPUT)
 @click.option("--website", required=True, metavar="ID", help="Website whose rows are shown.")
 @selector_options
 @data_options
