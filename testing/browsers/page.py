@@ -140,6 +140,11 @@ class Page:
         metrics = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": False}
         self.tab.command("Emulation.setDeviceMetricsOverride", **metrics)
 
+    def read_session(self) -> str:
+        """Return the reply of the service for the session of the browser."""
+        read = "fetch('/v1/session').then((one) => one.text()).then(arguments[0])"
+        return str(self.tab.run(read))
+
     def set_colors(self, scheme: str) -> None:
         """Prefer "light" or "dark" colours, without any motion."""
         features: Sequence[dict[str, str]] = (

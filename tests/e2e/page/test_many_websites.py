@@ -24,7 +24,6 @@ ENTER = (
     "document.activeElement.dispatchEvent("
     "new KeyboardEvent('keydown', {key: 'Enter', bubbles: true, cancelable: true})) || true"
 )
-READ_SESSION = "fetch('/v1/session').then((one) => one.text()).then(arguments[0])"
 SHOWN = "document.querySelector('[title=Website]').textContent"
 
 
@@ -122,6 +121,6 @@ def test_a_new_website_is_the_first_of_a_list_that_has_no_room_for_it(page: Page
     first = "document.querySelector('tbody tr .line').textContent"
     assert page.until(f"{first} !== 'shop 0' && {first}") == "the newest"
     wait_until(  # the session of the next test may begin within the second until it has it
-        lambda: "the newest" in str(page.tab.run(READ_SESSION)), "the session has the website"
+        lambda: "the newest" in page.read_session(), "the session has the website"
     )
     assert page.problems() == []

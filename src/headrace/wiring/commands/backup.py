@@ -227,7 +227,7 @@ def _offline_snapshot(
 
 
 def _remove_contents(root: Path) -> None:
-    """Remove everything but the lock and the marker, without which what is left looks whole."""
+    """Remove everything but what a restore keeps; without the marker the rest would look whole."""
     for path in root.iterdir():
         if path.name in _KEPT_BY_RESTORE:
             continue

@@ -334,15 +334,8 @@ def tls_server(directory: Path) -> Generator[str]:
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-    with HTTPServer(("127.0.0.1", 0), ForeignServer) as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"https://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with foreign_server(context) as url:
+        yield url.replace("http:", "https:")
 
 
 class ForeignServer(BaseHTTPRequestHandler):
@@ -383,8 +376,10 @@ class ForeignServer(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def foreign_server() -> Generator[str]:
+def foreign_server(context: ssl.SSLContext | None = None) -> Generator[str]:
     with HTTPServer(("127.0.0.1", 0), ForeignServer) as server:
+        if context is not None:
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
