@@ -48,6 +48,22 @@ const released = new Promise((resolve) => addEventListener("release", resolve));
 window.fetch = (...all) => released.then(() => send(...all));
 arguments[0]();
 """
+# The lists are refused at once, the totals when it is known that loading takes long.
+REFUSED_CALLS = """
+window.refused = 0;
+window.fetch = (_, call) =>
+  new Promise((_, refuse) =>
+    setTimeout(
+      () => (refused++, refuse(new TypeError("no network"))),
+      call?.body.includes("entry_pages") ? 0 : 1500,
+    ),
+  );
+arguments[0]();
+"""
+NO_ANSWER = (
+    "The service does not answer. It may be restarting, or the network is down."
+    " Nothing that was acknowledged is lost."
+)
 LOADING = ("Loading", "Loaded")
 SAID = "window.said.length && said.at(-1) === 'Loaded' && said"
 
@@ -114,13 +130,20 @@ def test_a_failure_is_announced_once_however_often_it_is_tried_again(page: Page)
     page.tab.set_offline(is_offline=False)
 
     said = [text for text in page.until(SAID) if text != LOADING[0]]  # on a slow machine
-    assert said == [
-        (
-            "The service does not answer. It may be restarting, or the network is down."
-            " Nothing that was acknowledged is lost."
-        ),
-        "Loaded",
-    ]
+    assert said == [NO_ANSWER, "Loaded"]
+
+
+def test_a_failure_is_not_followed_by_the_loading_of_other_parts(page: Page) -> None:
+    """The failure would be announced again with each part that it is of."""
+    page.open("/")
+    page.settle()
+    page.until("document.getElementById('announcement').textContent !== 'Loading'")
+    page.tab.run(LISTEN)
+    page.tab.run(REFUSED_CALLS)
+    page.click("[aria-label='Period before']")
+    page.until("refused > 1 && !document.querySelector('[aria-busy=true]')")
+
+    assert page.until("said.length && said") == [NO_ANSWER]
 
 
 def test_parts_of_a_view_that_load_for_long_are_announced_once(page: Page) -> None:

@@ -35,7 +35,8 @@ export function announceView(title) {
 export function beginLoading(isRetry) {
   pending += 1;
   clearTimeout(settled);
-  if (!isRetry && !slow) slow = setTimeout(announce, SLOW_MS, LOADING);
+  // Beside a failure it is no news: the failure would be said again with each part that it is of.
+  if (!isRetry && !slow) slow = setTimeout(() => isRefused || announce(LOADING), SLOW_MS);
 }
 
 /** A part has loaded, was refused, or is wanted no longer. @param {"loaded" | "refused" | "dropped"} how */
