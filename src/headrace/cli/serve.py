@@ -49,7 +49,7 @@ _PUBLISH_INTERVAL_S = 1.0
 _FIRST_READY_PAUSE_S = 0.05
 _MAX_READY_PAUSE_S = 1.0
 _READY_PAUSE_FACTOR = 1.25
-"""Each response that says not ready is a line of the log, and may be that for hours."""
+"""After a while each response that says not ready is a line of the log, perhaps for hours."""
 
 
 @click.command("serve")

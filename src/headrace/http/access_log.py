@@ -9,6 +9,7 @@ from headrace.base.log_throttle import LogThrottle
 from headrace.base.logs import Logger
 from headrace.base.metrics import Metrics
 from headrace.http.endpoint_spec import EndpointSpec
+from headrace.http.endpoints import READY
 from headrace.http.responses import INTERNAL, find_error_response
 
 CLIENT_CLOSED_REQUEST = 499
@@ -23,6 +24,9 @@ _ERROR_LINES = 10
 _UNAVAILABLE_LINES = 1
 """A full disk, for example, is logged once per window and not once per request."""
 
+_START_S = 30.0
+"""A probe that finds a part not ready is routine until then, as the service's own probes are."""
+
 
 class AccessLog:
     """Writes the log line and the count of each request."""
@@ -32,6 +36,8 @@ class AccessLog:
         self._count = metrics.count
         self._log = log
         self._is_debug_enabled = log.is_enabled_for(logging.DEBUG)
+        self._created_s = clock.monotonic_s()
+        self._has_been_ready = False
         self._lines, self._errors, self._unavailable = (
             LogThrottle(lines=lines, window_s=_WINDOW_S, monotonic_s=clock.monotonic_s)
             for lines in (_REQUEST_LINES, _ERROR_LINES, _UNAVAILABLE_LINES)
@@ -42,7 +48,9 @@ class AccessLog:
     ) -> None:
         """Count a request after its response, and log it."""
         self._count(REQUESTS_TOTAL, 1, spec.name, str(status))
-        is_routine = status < 300 and spec.is_routine
+        if spec is READY and status == 200:
+            self._has_been_ready = True
+        is_routine = spec.is_routine and (status < 300 or self._is_starting(spec, status))
         if is_routine and not self._is_debug_enabled:
             return
         suppressed = 0 if self._is_debug_enabled else self._lines.admit((spec.name, status))
@@ -57,6 +65,15 @@ class AccessLog:
             duration_ms=round((self.monotonic_s() - started_s) * 1000, 3),
             request_id=request_id,
             **_suppressed_field(suppressed),
+        )
+
+    def _is_starting(self, spec: EndpointSpec, status: int) -> bool:
+        """Return whether a probe, such as the service's own, came before everything had started."""
+        return (
+            spec is READY
+            and status == 503
+            and not self._has_been_ready
+            and self.monotonic_s() - self._created_s < _START_S
         )
 
     def record_failure(self, spec: EndpointSpec, error: BaseException, request_id: str) -> None:

@@ -134,3 +134,27 @@ def test_flood_of_rejections_is_a_hundred_lines_and_fully_counted(clock: FixedCl
     assert [line["left_out"] for line in recorded.lines] == [900]
     counted = 'headrace_http_requests_total{endpoint="track",status="401"} 1001.0'
     assert counted in recorded.metrics.render().decode()
+
+
+def probe_lines(clock: FixedClock, *statuses: int) -> list[object]:
+    """Return the statuses of probes, five seconds apart, that have a line."""
+    recorded = Recorded(clock)
+    for status in statuses:
+        clock.advance(5_000)
+        recorded.access_log.record(endpoints.READY, "GET", status, 0.0, "id")
+    assert f'endpoint="ready",status="503"}} {statuses.count(503)}.0' in (
+        recorded.metrics.render().decode()
+    )
+    return [line["status"] for line in recorded.lines]
+
+
+def test_probes_of_a_service_that_starts_have_no_line(clock: FixedClock) -> None:
+    assert probe_lines(clock, 503, 503, 503, 200) == []
+
+
+def test_probes_of_a_service_that_was_ready_have_a_line_when_it_is_not(clock: FixedClock) -> None:
+    assert probe_lines(clock, 503, 200, 503, 200) == [503]
+
+
+def test_probes_of_a_service_that_starts_for_long_have_a_line(clock: FixedClock) -> None:
+    assert probe_lines(clock, *[503] * 7) == [503, 503]
