@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from http.client import HTTPException
+from http.client import BadStatusLine, HTTPException
 from ipaddress import ip_address
 from ssl import SSLCertVerificationError, SSLError
 from typing import Final, TypeVar
@@ -34,6 +34,9 @@ _REASONS_OF_PLAIN_PORTS: Final = frozenset(
     {"HTTP_REQUEST", "RECORD_LAYER_FAILURE", "WRONG_VERSION_NUMBER"}
 )
 """What OpenSSL says, by its version, of a response that is not TLS."""
+
+_TRY_TLS: Final = "if the server uses TLS, its address begins with https://"
+"""Servers with TLS answer a plain request with 400, with an alert, or by closing the connection."""
 
 CUSTOM_PATH: Final = "/v1/query/custom"
 
@@ -84,7 +87,8 @@ def send_query(target: QueryTarget, call: Call, media_type: str) -> QueryRespons
     try:
         return _exchange(opener, request, target, call)
     except (OSError, HTTPException) as error:
-        raise OperatorError(f"cannot query {target.url}: {_connection_failure(error)}") from error
+        reason = _connection_failure(error, target.url)
+        raise OperatorError(f"cannot query {target.url}: {reason}") from error
 
 
 def _exchange(
@@ -147,6 +151,10 @@ def _is_loopback(url: str) -> bool:
         return False
 
 
+def _is_plain(url: str) -> bool:
+    return url.startswith("http://")
+
+
 def _host(url: str) -> str:
     try:
         parts = urlsplit(url)
@@ -164,8 +172,10 @@ def _to_operator_error(error: HTTPError, target: QueryTarget, call: Call) -> Ope
     if refusal is None:
         location = error.headers["Location"]
         hint = f" and points to {location}" if location else ""
+        other = f"; {_TRY_TLS}" if error.code == 400 and _is_plain(target.url) else ""
         return OperatorError(
             f"{target.url} answered {error.code}{hint}; it is not the address of a Headrace service"
+            f"{other}"
         )
     if error.code == 401 and target.key is None:
         return OperatorError(f"{refusal.error}: no key was given; use --key or HEADRACE_API_KEY")
@@ -195,22 +205,28 @@ def _read_refusal(body: bytes) -> _ErrorBody | None:
         return None
 
 
-def _connection_failure(error: OSError | HTTPException) -> str:
+def _connection_failure(error: OSError | HTTPException, url: str) -> str:
     cause = error.reason if isinstance(error, URLError) else error
     if isinstance(cause, TimeoutError):
         return f"no response within {TIMEOUT_S} s"
     if isinstance(cause, ConnectionRefusedError):
         return "connection refused; is the service running?"
-    if isinstance(cause, SSLCertVerificationError):
+    if isinstance(cause, ConnectionResetError | BadStatusLine) and _is_plain(url):
+        return f"it ended the connection; {_TRY_TLS}"
+    if isinstance(cause, SSLError):
+        return _tls_failure(cause)
+    return system_reason(cause) if isinstance(cause, OSError) else str(cause)
+
+
+def _tls_failure(error: SSLError) -> str:
+    if isinstance(error, SSLCertVerificationError):
         return (
-            f"its certificate is not accepted ({cause.verify_message}); SSL_CERT_FILE can name a "
+            f"its certificate is not accepted ({error.verify_message}); SSL_CERT_FILE can name a "
             "file of trusted certificates"
         )
-    if isinstance(cause, SSLError) and cause.reason in _REASONS_OF_PLAIN_PORTS:
+    if error.reason in _REASONS_OF_PLAIN_PORTS:
         return (
             "it does not use TLS; if no proxy with TLS is in front of the service, its address "
             "begins with http://"
         )
-    if isinstance(cause, SSLError):
-        return f"no connection with TLS ({(cause.reason or str(cause)).lower().replace('_', ' ')})"
-    return system_reason(cause) if isinstance(cause, OSError) else str(cause)
+    return f"no connection with TLS ({(error.reason or str(error)).lower().replace('_', ' ')})"

@@ -2,7 +2,9 @@
 
 import json
 import re
+import socket
 import ssl
+import struct
 import subprocess
 import threading
 from collections.abc import Callable, Generator, Mapping
@@ -319,6 +321,30 @@ def test_host_that_no_name_can_have_is_no_address(host: str) -> None:
     )
 
 
+@pytest.mark.parametrize("tls", ["of the library", "that resets", "that answers in HTTP"])
+def test_http_address_of_a_tls_port_says_what_to_try(tmp_path: Path, tls: str) -> None:
+    with plain_address(tmp_path, tls) as url:
+        done = run("--table", "events", "--website", "web_a", "--key", "hr_a", "--url", url)
+    reason = (
+        f"{url} answered 400; it is not the address of a Headrace service"
+        if tls == "that answers in HTTP"
+        else f"cannot query {url}: it ended the connection"
+    )
+    hint = "if the server uses TLS, its address begins with https://"
+    assert done == Done(1, "", f"headrace: {reason}; {hint}\n")
+
+
+@contextmanager
+def plain_address(directory: Path, tls: str) -> Generator[str]:
+    """Yield an `http://` address of a server with TLS."""
+    if tls == "of the library":
+        with tls_server(directory) as url:
+            yield url.replace("https:", "http:")
+        return
+    with foreign_server() as url:
+        yield f"{url}/{'tls' if tls == 'that answers in HTTP' else 'reset'}"
+
+
 @contextmanager
 def tls_server(directory: Path) -> Generator[str]:
     """Yield the address of a server with a certificate that it has signed itself."""
@@ -353,6 +379,11 @@ class ForeignServer(BaseHTTPRequestHandler):
                 self._answer(503, b'{"error":"Service unavailable"}', **{"Retry-After": until})
             case "vague":
                 self._answer(503, b'{"error":"Service unavailable"}', **{"Retry-After": "soon"})
+            case "tls":
+                self._answer(400, b"The plain HTTP request was sent to HTTPS port")
+            case "reset":
+                reset = struct.pack("ii", 1, 0)
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
             case "page":
                 self._answer(200, b"<html></html>")
             case "short":
