@@ -329,6 +329,18 @@ def test_key_is_created_listed_without_its_secret_and_revoked(run: Run) -> None:
     assert run("key", "list", "--json").value == [revoked]
 
 
+def test_prefix_of_a_key_is_no_id_and_names_it(run: Run) -> None:
+    made = run("key", "create", "--scope", "read:data", "--json").value
+    refusal = "headrace: a key is revoked by its id, not by itself or its prefix:"
+    named = Done(1, "", f"{refusal} the id of {made['prefix']} is {made['id']}\n")
+    given = (made["prefix"], f"{made['prefix']}…", made["key"])
+    assert [run("key", "revoke", text) for text in given] == [named] * 3
+
+    unknown = Done(1, "", f"{refusal} headrace key list shows the ids\n")
+    assert run("key", "revoke", "hr_") == unknown
+    assert run("key", "list", "--json").value[0]["revoked"] is None
+
+
 def test_organization_delete_deletes_its_keys_and_keeps_its_websites(run: Run) -> None:
     website = run("website", "create", "--name", "Blog", "--json").value
     run("key", "create", "--scope", "read:data", "--json")

@@ -1,8 +1,12 @@
 """`headrace key`: creates, lists and revokes API keys."""
 
+from collections.abc import Sequence
+from typing import Final
+
 import click
 
 from headrace.base.clock import SystemClock
+from headrace.base.errors import OperatorError
 from headrace.base.settings import load_settings
 from headrace.cli.directory import directory_label, directory_of, list_from_directory
 from headrace.cli.options import data_options
@@ -19,6 +23,8 @@ from headrace.formats.directory_objects import (
     scope_names,
 )
 from headrace.model.tenancy import ApiKey, KeyId, OrganizationId, Scope, WebsiteId
+
+_BEGINNING_OF_KEYS: Final = "hr_"
 
 
 @click.group("key")
@@ -109,12 +115,24 @@ def revoke_key(key_id: str, data: str | None, as_json: bool) -> None:
     Sessions that were begun with a key end with it. A running service rejects them within seconds.
     """
     with directory_of(data, create_if_missing=False) as directory:
+        if key_id.startswith(_BEGINNING_OF_KEYS):
+            raise _explained(key_id, directory.keys())
         directory.revoke_key(KeyId(key_id))
         keys = directory.keys()
     if as_json:
         print_json(*(key_object(each) for each in keys if each.id == key_id))
     else:
         click.echo(f"Revoked API key {key_id}.")
+
+
+def _explained(text: str, keys: Sequence[ApiKey]) -> OperatorError:
+    """Return what to give in place of a key, or of its beginning, which the list shows."""
+    beginning = text.rstrip(".…")
+    found = [key for key in keys if key.prefix and beginning.startswith(key.prefix)]
+    hint = "headrace key list shows the ids"
+    if len(found) == 1:
+        hint = f"the id of {found[0].prefix} is {found[0].id}"
+    return OperatorError(f"a key is revoked by its id, not by itself or its prefix: {hint}")
 
 
 def _print_new(made: ApiKey, secret: str, *, as_json: bool) -> None:
