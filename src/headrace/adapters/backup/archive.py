@@ -99,6 +99,22 @@ def write_archive(
     return manifest
 
 
+def check_archive(file: Path) -> None:
+    """Raise `OperatorError` where a file is missing, no backup, or of a newer version.
+
+    Only its beginning is read. What is not a file, such as a pipe, is not checked: its beginning
+    would be lost.
+    """
+    if file.exists() and not file.is_file():
+        return
+    with (
+        _translate_archive_errors(file),
+        file.open("rb") as opened,
+        tarfile.open(fileobj=_Decompressed(opened), mode="r|") as archive,
+    ):
+        _read_manifest(archive, file)
+
+
 def read_archive(file: Path, into: Path, *, progress: Progress) -> BackupManifest:
     """Extract a backup into a directory, and return when everything is on disk.
 

@@ -14,7 +14,6 @@ from headrace.cli.options import data_options
 from headrace.cli.output import format_bytes, print_json
 from headrace.cli.progress import ProgressLine
 from headrace.wiring.commands.backup import back_up, restore
-from headrace.wiring.data import create_data_dir
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -71,7 +70,6 @@ def restore_command(file: Path, erasures: Path | None, data: str | None, as_json
     """
     configure_logging("warning", process="restore")
     settings = load_settings({"data_dir": data})
-    create_data_dir(settings)
     with ProgressLine("Restoring", format_amount=format_bytes) as line:
         manifest, applied = restore(
             settings, file, by=operator_name(), erasures=erasures, progress=line.show

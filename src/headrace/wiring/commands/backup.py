@@ -11,7 +11,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from headrace.adapters.backup.archive import BackupManifest, Progress, read_archive, write_archive
+from headrace.adapters.backup.archive import (
+    BackupManifest,
+    Progress,
+    check_archive,
+    read_archive,
+    write_archive,
+)
 from headrace.adapters.backup.snapshots import Snapshot, Snapshots
 from headrace.adapters.data_dir.files import (
     remove_unfinished,
@@ -50,6 +56,7 @@ from headrace.formats.audited_changes import restore_change
 from headrace.wiring.audit import record_changes
 from headrace.wiring.commands.engine_access import EngineRuntime, connect_engine
 from headrace.wiring.data import (
+    create_data_dir,
     data_dir_paths,
     locked_for_command,
     migrate_data_dir_if_idle,
@@ -106,12 +113,15 @@ def restore(
 ) -> Restored:
     """Unpack a backup to the data directory, and erase in it what was erased after the backup.
 
-    The directory must be empty, or have erasures alone, which are used then; `erasures` is another
-    place of some, which are used beside them. `by` is who restores, for the audit log. Raises
-    `OperatorError`. Empties the directory again when that fails, but for its erasures. A restore
-    that is killed, or whose machine loses power, leaves a marker file, and no service starts on the
-    directory. The marker has the erasures of the directory, and the next restore uses them.
+    Creates the directory, unless the file is no backup. It must be empty, or have erasures alone,
+    which are used then; `erasures` is another place of some, which are used beside them. `by` is
+    who restores, for the audit log. Raises `OperatorError`. Empties the directory again when that
+    fails, but for its erasures. A restore that is killed, or whose machine loses power, leaves a
+    marker file, and no service starts on the directory. The marker has the erasures of the
+    directory, and the next restore uses them.
     """
+    check_archive(file)
+    create_data_dir(settings)
     root = data_path(settings)
     with lock_data_dir(root, "headrace restore"):
         own, marker = DataDirPaths(root).erasures, DataDirPaths(root).unfinished_restore
