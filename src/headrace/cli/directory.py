@@ -15,7 +15,7 @@ from headrace.wiring.data import (
     migrate_data_dir_if_idle,
     require_data,
 )
-from headrace.wiring.directory_file import has_external_directory
+from headrace.wiring.directory_file import check_database_of_service, has_external_directory
 from headrace.wiring.shared import open_configured_directory
 
 Listed = TypeVar("Listed", bound=Sequence[object])
@@ -27,7 +27,9 @@ def opened_directory(settings: Settings, clock: Clock) -> Generator[Directory]:
 
     A directory in a database server needs no data directory. Raises `OperatorError`.
     """
-    if not has_external_directory(settings):
+    if has_external_directory(settings):
+        check_database_of_service(settings)
+    else:
         create_data_dir(settings)
         migrate_data_dir_if_idle(settings)
     directory = open_configured_directory(settings, clock)

@@ -22,7 +22,7 @@ from headrace.adapters.directory.schema_version import check_schema_version
 from headrace.adapters.store_migration.migration_state import check_not_migrated_away
 from headrace.base.errors import OperatorError, system_reason
 from headrace.base.settings import Settings, data_path
-from headrace.wiring.directory_file import has_external_directory
+from headrace.wiring.directory_file import check_database_of_service, has_external_directory
 from headrace.wiring.store_address import clickhouse_address
 
 
@@ -95,13 +95,14 @@ def require_data(settings: Settings) -> None:
 
 
 def migrate_data_dir_if_idle(settings: Settings) -> None:
-    """Migrate the data directory to the newest format, under its lock.
+    """Migrate the data directory to the newest format, under its lock, for a command.
 
     A directory that has that format already is not locked: a service may be using it. Raises
     `OperatorError`; `DataDirLocked` when a migration is due and another process has the lock.
     """
     root = data_path(settings)
     ensure_format_marker(root)
+    check_database_of_service(settings)
     if not has_current_format(root):
         with lock_data_dir(root, "another headrace command"):
             migrate_data_dir(root)

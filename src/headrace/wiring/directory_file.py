@@ -5,7 +5,7 @@ are rejected for that. A command would create keys that the service does not kno
 """
 
 from headrace.adapters.backup.lost_files import has_logged, lost_state
-from headrace.adapters.data_dir.lock import has_directory_elsewhere
+from headrace.adapters.data_dir.lock import has_directory_elsewhere, running_service
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings, data_path
@@ -38,6 +38,23 @@ def check_directory_file(settings: Settings) -> None:
             f"{DataDirPaths(root).directory} is {state}, but there are events of its "
             "websites: restore a backup, or set HEADRACE_DATABASE_URL if the websites and keys are "
             "in PostgreSQL"
+        )
+
+
+def check_database_of_service(settings: Settings) -> None:
+    """Raise `OperatorError` for a command that would use PostgreSQL beside a service that does not.
+
+    Only commands call it: the lock file of a service that started on a full disk may name an
+    earlier service.
+    """
+    if not has_external_directory(settings):
+        return
+    service = running_service(root := data_path(settings))
+    if service is not None and service.has_directory:
+        raise OperatorError(
+            f"the service that uses {root} has its websites and keys there, not in PostgreSQL: "
+            "unset HEADRACE_DATABASE_URL and HEADRACE_DATABASE_URL_FILE, or name another data "
+            "directory"
         )
 
 

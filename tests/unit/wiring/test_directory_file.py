@@ -1,4 +1,4 @@
-"""A command opens no file of websites and keys that the running service does not read."""
+"""A command opens no websites and keys that the running service does not read, or cannot."""
 
 from pathlib import Path
 
@@ -6,8 +6,8 @@ import pytest
 
 from headrace.base.errors import OperatorError
 from headrace.base.settings import Settings
-from headrace.wiring.data import locked_for_service
-from headrace.wiring.directory_file import check_directory_file
+from headrace.wiring.data import locked_for_command, locked_for_service
+from headrace.wiring.directory_file import check_database_of_service, check_directory_file
 from testing.service import HEADRACE, run_to_end
 
 URL = "postgresql://headrace@db/headrace"
@@ -35,12 +35,29 @@ def test_directory_file_of_a_service_that_uses_postgresql_is_refused(tmp_path: P
     check_directory_file(settings_of(tmp_path))
 
 
+def test_postgresql_beside_a_service_that_uses_its_own_file_is_refused(tmp_path: Path) -> None:
+    check_database_of_service(settings_of(tmp_path / "missing", URL))
+    with locked_for_service(settings_of(tmp_path)):
+        check_database_of_service(settings_of(tmp_path))
+        with pytest.raises(OperatorError) as refusal:
+            check_database_of_service(settings_of(tmp_path, URL))
+    assert str(refusal.value) == (
+        f"the service that uses {tmp_path} has its websites and keys there, not in PostgreSQL: "
+        "unset HEADRACE_DATABASE_URL and HEADRACE_DATABASE_URL_FILE, or name another data directory"
+    )
+    check_database_of_service(settings_of(tmp_path, URL))
+    with locked_for_command(settings_of(tmp_path), "headrace backup"):
+        check_database_of_service(settings_of(tmp_path, URL))
+    with locked_for_service(settings_of(tmp_path, URL)):
+        check_database_of_service(settings_of(tmp_path, URL))
+
+
 def test_directory_file_of_a_service_that_uses_it_is_taken(tmp_path: Path) -> None:
     with locked_for_service(settings_of(tmp_path)):
         check_directory_file(settings_of(tmp_path))
 
 
-@pytest.mark.parametrize(
+BESIDE_A_SERVICE = pytest.mark.parametrize(
     "arguments",
     [
         ("init",),
@@ -53,6 +70,9 @@ def test_directory_file_of_a_service_that_uses_it_is_taken(tmp_path: Path) -> No
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
+
+
+@BESIDE_A_SERVICE
 def test_command_without_the_url_of_postgresql_creates_nothing(
     arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -62,3 +82,18 @@ def test_command_without_the_url_of_postgresql_creates_nothing(
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"headrace: {refusal_of(tmp_path)}\n"
     assert not (tmp_path / "directory.sqlite").exists()
+
+
+@BESIDE_A_SERVICE
+def test_command_with_a_url_of_postgresql_beside_a_service_without_is_refused(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "log").mkdir()
+    with locked_for_service(settings_of(tmp_path)):
+        done = run_to_end(
+            [HEADRACE, *arguments, "--data", str(tmp_path)], {"HEADRACE_DATABASE_URL": URL}
+        )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(
+        f"headrace: the service that uses {tmp_path} has its websites and keys there, not in "
+    )

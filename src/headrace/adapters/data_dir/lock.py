@@ -111,6 +111,17 @@ def has_directory_elsewhere(root: Path) -> bool:
     return not _read_owner(paths.lock).has_directory and is_locked(root)
 
 
+def running_service(root: Path) -> LockOwner | None:
+    """Return the service that has the lock; None where none runs, or that cannot be read.
+
+    Locks the directory for a moment where its last owner was a service that has ended.
+    """
+    owner = _find_owner(DataDirPaths(root).lock)
+    if owner is None or owner.command != SERVE_COMMAND or not is_locked(root):
+        return None
+    return owner
+
+
 def _lock(descriptor: int, root: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -133,7 +144,11 @@ def _write_owner(descriptor: int, owner: LockOwner) -> bool:
 
 
 def _read_owner(path: Path) -> LockOwner:
+    return _find_owner(path) or LockOwner()
+
+
+def _find_owner(path: Path) -> LockOwner | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=LockOwner)
     except (OSError, msgspec.MsgspecError):
-        return LockOwner()
+        return None
