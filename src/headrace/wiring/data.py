@@ -14,11 +14,11 @@ from headrace.adapters.data_dir.format import (
     has_current_format,
     migrate_data_dir,
 )
-from headrace.adapters.data_dir.lock import SERVE_COMMAND, lock_data_dir
+from headrace.adapters.data_dir.lock import SERVE_COMMAND, lock_data_dir, running_service
 from headrace.adapters.data_dir.paths import DataDirPaths
 from headrace.adapters.data_dir.runtime_directory import runtime_directory
 from headrace.adapters.data_dir.sqlite_files import separate_sqlite_files
-from headrace.adapters.directory.schema_version import check_schema_version
+from headrace.adapters.directory.schema_version import check_schema_version, has_older_schema
 from headrace.adapters.store_migration.migration_state import check_not_migrated_away
 from headrace.base.errors import OperatorError, system_reason
 from headrace.base.settings import Settings, data_path
@@ -98,14 +98,28 @@ def migrate_data_dir_if_idle(settings: Settings) -> None:
     """Migrate the data directory to the newest format, under its lock, for a command.
 
     A directory that has that format already is not locked: a service may be using it. Raises
-    `OperatorError`; `DataDirLocked` when a migration is due and another process has the lock.
+    `OperatorError`; also where the service that uses it is of an older version, which could not use
+    what is migrated, or has its websites and keys elsewhere.
     """
     root = data_path(settings)
     ensure_format_marker(root)
     check_database_of_service(settings)
+    if _is_older(settings) and running_service(root) is not None:
+        raise OperatorError(
+            f"the service that uses {root} is of an older version than this command, or still "
+            "starting: stop or upgrade it before the data directory is migrated"
+        )
     if not has_current_format(root):
         with lock_data_dir(root, "another headrace command"):
             migrate_data_dir(root)
+
+
+def _is_older(settings: Settings) -> bool:
+    """Return whether a command would migrate the data directory, or its websites and keys."""
+    paths = data_dir_paths(settings)
+    if not has_current_format(paths.root):
+        return True
+    return not has_external_directory(settings) and has_older_schema(paths.directory)
 
 
 def data_dir_paths(settings: Settings) -> DataDirPaths:

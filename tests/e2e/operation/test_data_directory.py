@@ -11,6 +11,7 @@ import pytest
 import zstandard
 
 from headrace import __version__
+from headrace.adapters.data_dir.lock import SERVE_COMMAND, lock_data_dir
 from headrace.adapters.directory.schema_version import SCHEMA_VERSION
 from headrace.adapters.sqlite.idempotency import SqliteIdempotencyStore
 from headrace.base.clock import FixedClock
@@ -53,6 +54,21 @@ ENGINE_COMMANDS = (
     ("quarantine", "retry", "--all"),
 )
 """Commands that run an engine, or read what one writes, before they need a website or a key."""
+
+COMMANDS_BESIDE_A_SERVICE = (
+    ("website", "list"),
+    ("key", "create", "--scope", "track:events"),
+    ("init",),
+    ("audit",),
+    ("sign-in",),
+    ("quarantine", "list"),
+    ("quarantine", "retry", "--all"),
+    ("backup", "/nowhere"),
+    ("storage",),
+    ("prune",),
+    ("erase", "--website", "web_x", "--anonymous-id", "a"),
+    ("subject-access", "--website", "web_x", "--anonymous-id", "a"),
+)
 
 
 def unpack(archive: Path, into: Path) -> Path:
@@ -186,6 +202,31 @@ def test_data_directory_whose_websites_a_newer_version_wrote_is_rejected_before_
     )
     assert run(data, command) == (1, rejection)
     assert contents(data) == before
+
+
+@pytest.mark.parametrize("command", COMMANDS_BESIDE_A_SERVICE, ids=" ".join)
+def test_data_directory_of_a_running_older_version_is_not_migrated(
+    tmp_path: Path, command: Sequence[str]
+) -> None:
+    data = unpack(ARCHIVES[0], tmp_path)
+    before = contents(data)
+    with lock_data_dir(data, SERVE_COMMAND):  # as an older version has it
+        done = run(data, command)
+    refusal = (
+        f"headrace: the service that uses {data} is of an older version than this command, or "
+        "still starting: stop or upgrade it before the data directory is migrated\n"
+    )
+    assert done == (1, refusal)
+    assert contents(data) == before
+
+
+def test_data_directory_of_an_older_version_that_was_stopped_is_migrated(tmp_path: Path) -> None:
+    data = unpack(ARCHIVES[0], tmp_path)
+    with lock_data_dir(data, SERVE_COMMAND):
+        pass
+    assert run(data, ("website", "list")) == (0, "")
+    with lock_data_dir(data, SERVE_COMMAND):
+        assert run(data, ("website", "list")) == (0, "")
 
 
 def contents(data: Path) -> Mapping[str, bytes]:

@@ -35,6 +35,12 @@ def check_schema_version(file: Path) -> None:
         raise newer_schema_error(str(file), version)
 
 
+def has_older_schema(file: Path) -> bool:
+    """Return whether opening an SQLite file as the directory would migrate it. Creates nothing."""
+    version = _read_version(file) if file.is_file() else None
+    return version is not None and version < SCHEMA_VERSION
+
+
 def _read_version(file: Path) -> str | None:
     with (
         contextlib.suppress(sqlite3.Error),
