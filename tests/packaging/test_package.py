@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from headrace import __version__
+from headrace.base.build import build_digest
 from testing.service import PATIENT_QUERIES
 
 PROJECT = Path(__file__).parents[2]
@@ -112,7 +113,10 @@ def test_one_machine_is_installed_without_the_libraries_of_a_cluster(python: Pat
 
 def test_installed_service_starts_and_answers(python: Path, tmp_path: Path) -> None:
     headrace = str(python.with_name("headrace"))
-    assert run(headrace, "--version", cwd=tmp_path) == f"headrace, version {__version__}\n"
+    assert (
+        run(headrace, "--version", cwd=tmp_path)
+        == f"headrace, version {__version__} (build {build_digest()})\n"
+    )
     today = datetime.now(UTC).date()
     made = json.loads(run(headrace, "init", "--data", "data", "--json", cwd=tmp_path))
     with subprocess.Popen(

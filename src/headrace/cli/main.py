@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import click
 
 from headrace import __version__
+from headrace.base.build import build_digest
 from headrace.base.closest_match import closest_match
 from headrace.base.errors import OperatorError, system_reason
 from headrace.base.settings import suggest_setting_names
@@ -221,8 +222,21 @@ def _explained(error: click.NoSuchOption) -> click.NoSuchOption:
     return click.NoSuchOption(error.option_name, message, ctx=error.ctx)
 
 
+def _print_version(context: click.Context, _option: click.Parameter, is_given: bool) -> None:
+    if is_given and not context.resilient_parsing:
+        click.echo(f"headrace, version {__version__} (build {build_digest()})")
+        context.exit()
+
+
 @click.group("headrace", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="headrace")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and a digest of the installed code, and exit.",
+)
 @click.pass_context
 def main(context: click.Context) -> None:
     """Accept analytics events without losing one, and answer queries exactly."""

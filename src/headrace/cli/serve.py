@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from headrace import __version__
+from headrace.base.build import build_digest
 from headrace.base.clock import SystemClock
 from headrace.base.errors import OperatorError
 from headrace.base.line_writer import LineWriter
@@ -227,7 +229,8 @@ async def _announce(settings: Settings, host: str, port: int, supervisor: Superv
         pause_s = min(pause_s * _READY_PAUSE_FACTOR, _MAX_READY_PAUSE_S)
     supervisor.mark_started()
     shown = f"[{host}]" if ":" in host else host
-    get_logger().info("service_ready", host=host, port=port)
+    build = await asyncio.to_thread(build_digest)
+    get_logger().info("service_ready", host=host, port=port, version=__version__, build=build)
     line = f"Headrace answers on http://{shown}:{port} and keeps its data in {settings.data_dir}\n"
     # Not by print, which blocks while nobody reads, and whose buffer fails at the exit.
     LineWriter(sys.stdout.fileno()).write(line.encode(errors="surrogateescape"))

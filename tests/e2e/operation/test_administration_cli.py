@@ -25,6 +25,7 @@ from click.testing import CliRunner
 
 from headrace import __version__
 from headrace.adapters.erasures.file_erasures import FileErasures
+from headrace.base.build import build_digest
 from headrace.base.settings import setting_specs
 from headrace.cli.main import main
 from headrace.http.tracker.files import snippet
@@ -112,7 +113,9 @@ def shape(value: Json) -> Json:
     "command", [(HEADRACE,), (sys.executable, "-m", "headrace")], ids=["script", "module"]
 )
 def test_version_is_printed(command: tuple[str, ...]) -> None:
-    assert start(*command, "--version") == Done(0, f"headrace, version {__version__}\n", "")
+    assert start(*command, "--version") == Done(
+        0, f"headrace, version {__version__} (build {build_digest()})\n", ""
+    )
 
 
 @pytest.mark.parametrize("arguments", ["--help", "--version", "website --help", "website list"])

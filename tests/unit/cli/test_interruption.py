@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace import __version__
+from headrace.base.build import build_digest
 
 PROGRAM = """
 import asyncio, pathlib, signal, sys, time
@@ -110,7 +111,7 @@ runpy.run_module("headrace", run_name="__main__", alter_sys=True)
     ("on_interrupt", "code", "output"),
     [
         ("signal.default_int_handler", -signal.SIGINT, ""),
-        ("signal.SIG_IGN", 0, f"headrace, version {__version__}\n"),
+        ("signal.SIG_IGN", 0, f"headrace, version {__version__} (build {build_digest()})\n"),
     ],
     ids=["by default", "where a shell ignores it"],
 )
