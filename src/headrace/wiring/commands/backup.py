@@ -78,11 +78,17 @@ def back_up(
 
     Also where a log cannot be read; a partial backup leaves out what cannot be read.
     """
-    paths = DataDirPaths(data_path(settings))
     require_data(settings)
     if target.exists() or not target.parent.is_dir():
         reason = "it exists" if target.exists() else f"the directory {target.parent} is missing"
         raise OperatorError(f"cannot write the backup {target}: {reason}")
+    with _snapshot(settings, partial=partial) as snapshot:
+        return write_archive(snapshot, target, made=made, progress=progress)
+
+
+@contextlib.contextmanager
+def _snapshot(settings: Settings, *, partial: bool) -> Generator[Snapshot]:
+    """Take a snapshot of the data directory: by its service where one runs, else here."""
     with ExitStack() as stack:
         try:
             stack.enter_context(locked_for_command(settings, "headrace backup"))
@@ -91,11 +97,12 @@ def back_up(
                 raise
             migrate_data_dir_if_idle(settings)
             engine_socket = published_runtime(locked.owner) / ENGINE_SOCKET
-            with live_snapshot(engine_socket, partial=partial) as snapshot:
-                return write_archive(snapshot, target, made=made, progress=progress)
-        has_store = clickhouse_address(settings) is None
-        with _offline_snapshot(paths, has_store=has_store, partial=partial) as snapshot:
-            return write_archive(snapshot, target, made=made, progress=progress)
+            snapshot = live_snapshot(engine_socket, partial=partial)
+        else:
+            has_store = clickhouse_address(settings) is None
+            paths = data_dir_paths(settings)
+            snapshot = _offline_snapshot(paths, has_store=has_store, partial=partial)
+        yield stack.enter_context(snapshot)
 
 
 class Restored(NamedTuple):
@@ -124,40 +131,65 @@ def restore(
     create_data_dir(settings)
     root = data_path(settings)
     with lock_data_dir(root, "headrace restore"):
-        own, marker = DataDirPaths(root).erasures, DataDirPaths(root).unfinished_restore
-        for name in (LOCK, UNFINISHED_RESTORE):
-            remove_unfinished(root, name)  # of a restore that was killed before it began
-        found = {path.name for path in root.iterdir()} - {ERASURES} - _KEPT_BY_RESTORE
-        if found:
-            more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-            reason = f"the directory is not empty: it has {min(found)}{more}"
-            raise OperatorError(f"cannot restore to {root}: {reason}")
-        kept = _kept_erasures(own, marker)
+        _require_empty(root)
+        kept = _kept_erasures(DataDirPaths(root))
         given = None if erasures is None else read_erasure_set(erasures)
-        known = [one for one in (kept, given) if one is not None]
-        _write_marker(marker, kept)
-        try:
-            shutil.rmtree(own, ignore_errors=True)
+        with _marked_as_unfinished(DataDirPaths(root), kept):
             manifest = read_archive(file, root, progress=progress)
-            has_directory = not is_directory_lost(settings)
-            if known and not has_directory:
-                check_directory_file(settings)
-            applied = _apply_erasures(settings, known) if known else None
-            if has_directory:
-                change = restore_change(manifest.made, applied or 0)
-                record_changes(settings, by, [change])
-        except BaseException:
-            _remove_contents(root)
-            if kept is not None:
-                _put_back(kept, own)
-            _remove_marker(marker)
-            raise
-        _remove_marker(marker)
+            known = [one for one in (kept, given) if one is not None]
+            applied = _bring_up_to_date(settings, manifest, known, by)
     return Restored(manifest, applied)
 
 
-def _kept_erasures(own: Path, marker: Path) -> ErasureSet | None:
+def _require_empty(root: Path) -> None:
+    """Raise `OperatorError` where a directory has more than what may be in it before a restore."""
+    for name in (LOCK, UNFINISHED_RESTORE):
+        remove_unfinished(root, name)  # of a restore that was killed before it began
+    found = {path.name for path in root.iterdir()} - {ERASURES} - _KEPT_BY_RESTORE
+    if found:
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        reason = f"the directory is not empty: it has {min(found)}{more}"
+        raise OperatorError(f"cannot restore to {root}: {reason}")
+
+
+@contextlib.contextmanager
+def _marked_as_unfinished(paths: DataDirPaths, kept: ErasureSet | None) -> Generator[None]:
+    """Let no service start on the directory until the block has restored it.
+
+    Where the block fails, the directory is as before: empty, or with the kept erasures alone.
+    """
+    _write_marker(paths.unfinished_restore, kept)
+    try:
+        shutil.rmtree(paths.erasures, ignore_errors=True)
+        yield
+    except BaseException:
+        _remove_contents(paths.root)
+        if kept is not None:
+            _put_back(kept, paths.erasures)
+        _remove_marker(paths.unfinished_restore)
+        raise
+    _remove_marker(paths.unfinished_restore)
+
+
+def _bring_up_to_date(
+    settings: Settings, manifest: BackupManifest, known: Sequence[ErasureSet], by: str
+) -> int | None:
+    """Erase what must not be in the directory any more, and write the line of the audit log.
+
+    Returns the number of erasures that were applied; None where none are known.
+    """
+    has_directory = not is_directory_lost(settings)
+    if known and not has_directory:
+        check_directory_file(settings)
+    applied = _apply_erasures(settings, known) if known else None
+    if has_directory:
+        record_changes(settings, by, [restore_change(manifest.made, applied or 0)])
+    return applied
+
+
+def _kept_erasures(paths: DataDirPaths) -> ErasureSet | None:
     """Return the erasures of the directory, or those that an interrupted restore found there."""
+    own, marker = paths.erasures, paths.unfinished_restore
     if marker.exists() and marker.stat().st_size:
         return read_erasure_set(marker)
     return read_erasure_set(own) if own.exists() else None
