@@ -35,12 +35,13 @@ from headrace.adapters.store_migration.plan import ChunkLimits
 from headrace.adapters.store_migration.selects import select_count
 from headrace.base.errors import OperatorError
 from headrace.base.logs import get_logger
-from headrace.base.settings import Settings, data_path
+from headrace.base.settings import Settings
 from headrace.model.migration import MigrationResult, MigrationTarget
 from headrace.model.storage import STORAGE_TABLES
 from headrace.wiring.commands.reapplied_erasures import erase_again
 from headrace.wiring.data import (
     create_data_dir,
+    data_dir_paths,
     locked_for_command,
     migrate_data_dir_if_idle,
     require_data,
@@ -49,6 +50,7 @@ from headrace.wiring.server_urls import CLICKHOUSE_CLIENT, require_client
 from headrace.wiring.store_address import clickhouse_address
 
 _COMMAND = "headrace migrate-store"
+_CLICKHOUSE = MigrationTarget.CLICKHOUSE
 
 
 def migrate_store(
@@ -60,9 +62,9 @@ def migrate_store(
     `to` is "embedded", "clickhouse" for the configured one, or a URL. Raises `OperatorError`; rows
     that were copied before it remain, and the next call continues after them.
     """
-    paths = DataDirPaths(data_path(settings))
+    paths, to_clickhouse = data_dir_paths(settings), migration_target(to) is _CLICKHOUSE
     address = _address(settings, to)
-    if migration_target(to) is MigrationTarget.CLICKHOUSE:
+    if to_clickhouse:
         require_data(settings)
     else:
         create_data_dir(settings)
@@ -70,21 +72,8 @@ def migrate_store(
         service = _lock_data_dir(settings, stack)
         state = MigrationState(paths.root)
         stack.enter_context(state.lock())
-        clickhouse = ClickHouseCopyStore(address)
-        stack.callback(clickhouse.close)
-        clickhouse.prepare()
-        if migration_target(to) is MigrationTarget.CLICKHOUSE:
-            directory = stack.enter_context(_source_directory(paths, state, service))
-            stores = _CopyStores(
-                _open_chdb_store(ChdbInstance(directory, log=get_logger()), stack), clickhouse
-            )
-            target: ChdbInstance | ClickHouseAddress = address
-            is_final_run = service is None or not service.has_store
-        else:
-            _check_not_open(paths, service)
-            target = ChdbInstance(paths.store, log=get_logger())
-            stores = _CopyStores(clickhouse, _open_chdb_store(target, stack))
-            is_final_run = service is None
+        open_stores = _open_to_clickhouse if to_clickhouse else _open_to_embedded
+        stores = open_stores(_Opening(paths, address, state, service, stack))
         migration = _resume_or_start(
             state, migration_target(to), clickhouse_identity(address), stores.target
         )
@@ -98,11 +87,11 @@ def migrate_store(
                 progress=progress,
                 limits=ChunkLimits(rows=rows_at_once),
             ),
-            is_final_run=is_final_run,
-            erase_again=partial(erase_again, FileErasures(paths.erasures), target),
+            is_final_run=stores.is_final_run,
+            erase_again=partial(erase_again, FileErasures(paths.erasures), stores.erased_in),
         )
         if outcome.is_done:
-            if migration_target(to) is MigrationTarget.EMBEDDED:
+            if not to_clickhouse:
                 _unbind_ledger(paths)
             state.mark_done(migration)
         return outcome
@@ -127,9 +116,50 @@ def migration_target(to: str) -> MigrationTarget:
     )
 
 
+class _Opening(NamedTuple):
+    """What opens the stores: where they are, who has the directory, and what closes them."""
+
+    paths: DataDirPaths
+    address: ClickHouseAddress
+    state: MigrationState
+    service: LockOwner | None
+    stack: ExitStack
+
+
 class _CopyStores(NamedTuple):
+    """The stores of a run, and where erasures are repeated.
+
+    `is_final_run` is whether no service adds rows to the source any more.
+    """
+
     source: CopyStore
     target: CopyStore
+    erased_in: ChdbInstance | ClickHouseAddress
+    is_final_run: bool
+
+
+def _open_to_clickhouse(opening: _Opening) -> _CopyStores:
+    target = _open_clickhouse_store(opening)
+    directory = opening.stack.enter_context(_source_directory(opening))
+    source = _open_chdb_store(ChdbInstance(directory, log=get_logger()), opening.stack)
+    service = opening.service
+    is_final_run = service is None or not service.has_store
+    return _CopyStores(source, target, opening.address, is_final_run)
+
+
+def _open_to_embedded(opening: _Opening) -> _CopyStores:
+    source = _open_clickhouse_store(opening)
+    _check_not_open(opening.paths, opening.service)
+    chdb = ChdbInstance(opening.paths.store, log=get_logger())
+    target = _open_chdb_store(chdb, opening.stack)
+    return _CopyStores(source, target, chdb, is_final_run=opening.service is None)
+
+
+def _open_clickhouse_store(opening: _Opening) -> ClickHouseCopyStore:
+    store = ClickHouseCopyStore(opening.address)
+    opening.stack.callback(store.close)
+    store.prepare()
+    return store
 
 
 def _run_copy(
@@ -170,24 +200,23 @@ def _lock_data_dir(settings: Settings, stack: ExitStack) -> LockOwner | None:
 
 
 @contextlib.contextmanager
-def _source_directory(
-    paths: DataDirPaths, state: MigrationState, service: LockOwner | None
-) -> Generator[Path]:
+def _source_directory(opening: _Opening) -> Generator[Path]:
     """Yield the directory of the embedded store, or of its snapshot if a service has it open."""
+    service = opening.service
     if service is None:
-        yield paths.store
+        yield opening.paths.store
     elif service.has_store:
         socket = published_runtime(service) / ENGINE_SOCKET
         with live_snapshot(socket, partial=True) as snapshot:  # only the store of it is read
             yield snapshot.path / STORE
     else:
-        migration = state.read()
-        if migration is None or migration.to is not MigrationTarget.CLICKHOUSE:
+        migration = opening.state.read()
+        if migration is None or migration.to is not _CLICKHOUSE:
             raise OperatorError(
                 "the running service stores its events in ClickHouse already: stop it to migrate "
                 "the rows in its data directory"
             )
-        yield paths.store
+        yield opening.paths.store
 
 
 def _check_not_open(paths: DataDirPaths, service: LockOwner | None) -> None:
@@ -213,17 +242,15 @@ def _resume_or_start(
     if migration is not None and (migration.to, migration.clickhouse) == (to, clickhouse):
         return migration
     if migration is None or migration.clickhouse != clickhouse:
-        rows = sum(
-            int(target.rows(select_count(table), {})[0][0]) for table in STORAGE_TABLES.values()
-        )
-        if rows:
-            where = (
-                f"ClickHouse ({clickhouse})"
-                if to is MigrationTarget.CLICKHOUSE
-                else "data directory"
-            )
-            raise OperatorError(
-                f"cannot copy to the {where}: it has {rows} rows already that this machine did not "
-                "move there; name an empty store"
-            )
+        where = f"ClickHouse ({clickhouse})" if to is _CLICKHOUSE else "data directory"
+        _require_no_rows(target, where)
     return state.start(to, clickhouse)
+
+
+def _require_no_rows(target: CopyStore, where: str) -> None:
+    rows = sum(int(target.rows(select_count(table), {})[0][0]) for table in STORAGE_TABLES.values())
+    if rows:
+        raise OperatorError(
+            f"cannot copy to the {where}: it has {rows} rows already that this machine did not "
+            "move there; name an empty store"
+        )
