@@ -6,6 +6,7 @@ chDB supports one directory per process, so no test may open another in the test
 import asyncio
 import itertools
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -42,7 +43,32 @@ _MISSING: Mapping[Kind, Any] = {
 }
 
 
-class FreshStore:
+class Selectable(ABC):
+    """Tables of a store that run SELECTs."""
+
+    def select(self, query: CompiledQuery, limits: QueryLimits = LIMITS) -> list[list[Any]]:
+        """Run a compiled query as the service does, and return its rows."""
+        return self.rows(query.sql, query.parameters, limits)
+
+    def result(self, query: CompiledQuery, limits: QueryLimits = LIMITS) -> StoreResult:
+        """Run a compiled query and return its rows, its totals and what it has read."""
+        return decode_result(self._output(query.sql, query.parameters, limits))
+
+    def rows(
+        self,
+        sql: str,
+        parameters: Mapping[str, object] | None = None,
+        limits: QueryLimits = LIMITS,
+    ) -> list[list[Any]]:
+        """Run a SELECT with values by parameter name and return its rows."""
+        return decode_rows(self._output(sql, parameters or {}, limits))
+
+    @abstractmethod
+    def _output(self, sql: str, parameters: Mapping[str, object], limits: QueryLimits) -> bytes:
+        """Run a SELECT and return its result as the store writes it."""
+
+
+class FreshStore(Selectable):
     """The three tables, empty, in a database of their own."""
 
     def __init__(self, engine: ChdbInstance) -> None:
@@ -60,23 +86,6 @@ class FreshStore:
         self.writer.insert(
             table, arrow_stream(table, rows), token=token or f"test {next(_NUMBERS)}"
         )
-
-    def select(self, query: CompiledQuery, limits: QueryLimits = LIMITS) -> list[list[Any]]:
-        """Run a compiled query as the engine process does."""
-        return self.rows(query.sql, query.parameters, limits)
-
-    def result(self, query: CompiledQuery, limits: QueryLimits = LIMITS) -> StoreResult:
-        """Run a compiled query and return its rows, its totals and what it has read."""
-        return decode_result(self._output(query.sql, query.parameters, limits))
-
-    def rows(
-        self,
-        sql: str,
-        parameters: Mapping[str, object] | None = None,
-        limits: QueryLimits = LIMITS,
-    ) -> list[list[Any]]:
-        """Run a SELECT with values by parameter name and return its rows."""
-        return decode_rows(self._output(sql, parameters or {}, limits))
 
     def _output(self, sql: str, parameters: Mapping[str, object], limits: QueryLimits) -> bytes:
         texts = encode_parameters(parameters)

@@ -26,13 +26,11 @@ from headrace.adapters.store.clickhouse.address import parse_address
 from headrace.adapters.store.clickhouse.reader import ClickHouseReader
 from headrace.adapters.store.clickhouse.wide_parameters import fit_parameters
 from headrace.adapters.store.clickhouse.writer import ClickHouseWriter
-from headrace.adapters.store.dialect.results import decode_result, decode_rows
 from headrace.base.logs import get_logger
 from headrace.model.catalog import Table
-from headrace.model.plan import CompiledQuery
 from headrace.model.storage import STORAGE_TABLES
-from headrace.ports.store import SERVER_DIALECT, QueryLimits, StoreResult
-from testing.chdb import LIMITS, Row, arrow_stream
+from headrace.ports.store import SERVER_DIALECT, QueryLimits
+from testing.chdb import Row, Selectable, arrow_stream
 from testing.servers.clickhouse_configuration import (
     READER,
     READER_PASSWORD,
@@ -246,7 +244,7 @@ def _url(
     return f"clickhouse://{credentials}@{hosts}/{database}?{urlencode(options)}"
 
 
-class ClickHouseTables:
+class ClickHouseTables(Selectable):
     """Empty tables in a database of their own: on one server, or over the shards of a cluster."""
 
     def __init__(self, servers: Sequence[ClickHouseServer], **options: Any) -> None:
@@ -278,23 +276,6 @@ class ClickHouseTables:
         for first in range(batches):
             stream = arrow_stream(table, rows[first::batches])
             self.writer.insert(table, stream, token=token or f"test {next(_NUMBERS)}")
-
-    def select(self, query: CompiledQuery, limits: QueryLimits = LIMITS) -> list[list[Any]]:
-        """Run a compiled query as a worker does."""
-        return self.rows(query.sql, query.parameters, limits)
-
-    def result(self, query: CompiledQuery, limits: QueryLimits = LIMITS) -> StoreResult:
-        """Run a compiled query and return its rows, its totals and what it has read."""
-        return decode_result(self._output(query.sql, query.parameters, limits))
-
-    def rows(
-        self,
-        sql: str,
-        parameters: Mapping[str, object] | None = None,
-        limits: QueryLimits = LIMITS,
-    ) -> list[list[Any]]:
-        """Run a SELECT with values by parameter name and return its rows."""
-        return decode_rows(self._output(sql, parameters or {}, limits))
 
     def _output(self, sql: str, parameters: Mapping[str, object], limits: QueryLimits) -> bytes:
         matching, texts = fit_parameters(sql, parameters)

@@ -1,9 +1,6 @@
 """Connections after a failover: the server's name leads to a promoted replica."""
 
 import asyncio
-import contextlib
-import socket
-import threading
 from collections.abc import Iterator
 
 import pytest
@@ -12,49 +9,19 @@ from headrace.adapters.valkey.client import PREFIX, AsyncValkeyClient, Script, V
 from headrace.adapters.valkey.rate_limiter import ValkeyRateLimiter
 from headrace.base.clock import SystemClock
 from headrace.base.errors import SharedStateUnavailable
-from testing.servers.ports import free_port
+from testing.servers.forwarding import Forwarder
 from testing.servers.shared_state import ValkeyServer
 
 PUT = Script("redis.call('SET', KEYS[1], ARGV[1]) return true")
 
 
-class MovingName:
-    """Forwards each new connection to the port that it leads to then; earlier ones stay."""
-
-    def __init__(self, port: int) -> None:
-        self.leads_to = port
-        self.port = free_port()
-        self.url = f"valkey://127.0.0.1:{self.port}"
-        self._listener = socket.create_server(("127.0.0.1", self.port))
-        self._thread = threading.Thread(target=self._accept, daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self._thread.join()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                server = socket.create_connection(("127.0.0.1", self.leads_to))
-                for ends in ((client, server), (server, client)):
-                    threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
-
-    def _pass_on(self, source: socket.socket, target: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while chunk := source.recv(65_536):
-                target.sendall(chunk)
-        for end in (source, target):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
+def url_of(name: Forwarder) -> str:
+    return f"valkey://127.0.0.1:{name.port}"
 
 
 @pytest.fixture
-def name(valkey_server: ValkeyServer) -> Iterator[MovingName]:
-    made = MovingName(valkey_server.port)
+def name(valkey_server: ValkeyServer) -> Iterator[Forwarder]:
+    made = Forwarder(valkey_server.port)
     yield made
     made.close()
 
@@ -70,9 +37,9 @@ def promoted(valkey_server: ValkeyServer) -> Iterator[ValkeyServer]:
 
 
 def test_the_client_of_a_thread_follows_the_name_to_the_promoted_server(
-    valkey_server: ValkeyServer, promoted: ValkeyServer, name: MovingName
+    valkey_server: ValkeyServer, promoted: ValkeyServer, name: Forwarder
 ) -> None:
-    client = ValkeyClient(name.url)
+    client = ValkeyClient(url_of(name))
     client.run(PUT, ["before"], ["1"])
     valkey_server.follow(promoted)
     with pytest.raises(SharedStateUnavailable, match="read only replica"):
@@ -89,10 +56,10 @@ async def get_salt(_now_ms: int) -> bytes:
 
 
 def test_the_connections_of_an_event_loop_follow_the_name_to_the_promoted_server(
-    valkey_server: ValkeyServer, promoted: ValkeyServer, name: MovingName
+    valkey_server: ValkeyServer, promoted: ValkeyServer, name: Forwarder
 ) -> None:
     async def run() -> None:
-        client = AsyncValkeyClient(name.url, timeout_s=60)
+        client = AsyncValkeyClient(url_of(name), timeout_s=60)
         limiter = ValkeyRateLimiter(client, 9, get_salt=get_salt, clock=SystemClock())
         await client.run(PUT, ["before"], ["1"])
         assert await client.is_ready()

@@ -42,6 +42,7 @@ from testing.servers.clickhouse import (
     reading_address_of,
 )
 from testing.servers.clickhouse_configuration import CLUSTER
+from testing.servers.forwarding import Forwarder
 from testing.servers.ports import free_port
 from testing.service import wait_until
 
@@ -86,59 +87,41 @@ def dedicated_cluster(
     made.close()
 
 
-class CuttingProxy:
+class CuttingProxy(Forwarder):
     """Forwards to a server; cuts requests after `most_sent` bytes or drops all responses.
 
     It withholds what contains an INSERT while `passes` is not set, and sets `withheld` then.
     """
 
     def __init__(self, port: int) -> None:
-        self._target = port
-        self.port = free_port()
         self.most_sent: int | None = None
         self.drops_responses = False
         self.passes = threading.Event()
         self.passes.set()
         self.withheld = threading.Event()
-        self._listener = socket.create_server(("127.0.0.1", self.port))
-        self._thread = threading.Thread(target=self._accept, daemon=True)
-        self._thread.start()
+        super().__init__(port)
 
-    def close(self) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self._thread.join()
+    def pass_on(self, source: socket.socket, target: socket.socket, *, is_response: bool) -> None:
+        if is_response:
+            self._pass_responses(source, target)
+        else:
+            self._pass_requests(source, target)
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            server = socket.create_connection(("127.0.0.1", self._target))
-            for source, target, is_response in ((client, server, False), (server, client, True)):
-                threading.Thread(
-                    target=self._pass_on, args=(source, target, is_response), daemon=True
-                ).start()
+    def _pass_responses(self, source: socket.socket, target: socket.socket) -> None:
+        while (chunk := source.recv(65_536)) and not self.drops_responses:
+            target.sendall(chunk)
 
-    def _pass_on(self, source: socket.socket, target: socket.socket, is_response: bool) -> None:
+    def _pass_requests(self, source: socket.socket, target: socket.socket) -> None:
         sent = 0
-        with contextlib.suppress(OSError):
-            while (chunk := source.recv(65_536)) and not (is_response and self.drops_responses):
-                if not is_response and b"INSERT" in chunk and not self.passes.is_set():
-                    self.withheld.set()
-                    self.passes.wait()
-                if not is_response and self.most_sent is not None:
-                    target.sendall(chunk[: max(self.most_sent - sent, 0)])
-                    if sent + len(chunk) > self.most_sent:
-                        break
-                else:
-                    target.sendall(chunk)
-                sent += len(chunk)
-        for end in (source, target):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
+        while chunk := source.recv(65_536):
+            if b"INSERT" in chunk and not self.passes.is_set():
+                self.withheld.set()
+                self.passes.wait()
+            if self.most_sent is not None and sent + len(chunk) > self.most_sent:
+                target.sendall(chunk[: max(self.most_sent - sent, 0)])
+                return
+            target.sendall(chunk)
+            sent += len(chunk)
 
 
 @pytest.fixture
