@@ -2,6 +2,8 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -245,3 +247,52 @@ def test_the_line_of_an_error_ends_with_the_hour_that_goes_on(page: Page) -> Non
 
     assert len(points.split()) in begun
     assert own.problems() == []
+
+
+def test_names_of_limits_stand_beside_the_line_of_a_web_vital(page: Page) -> None:
+    """The line ends just above the limit, where the name would be."""
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    now = datetime.now(UTC)
+    vitals = [
+        {
+            "metricName": "LCP",
+            "metricValue": 2900 if days < 3 else 9000,
+            "path": "/",
+            "timestamp": int((now - timedelta(days=days)).timestamp() * 1000),
+        }
+        for days in range(7)
+    ]
+    sent = page.service.post(f"/vitals?website_id={own.website}", vitals)
+    assert sent.status_code == 200, sent.text
+    with recorded_drawing(own):
+        own.open("vitals", timezone=ZONE.key, last="7", granularity="daily")
+        own.settle()
+        drawn = own.until(
+            "((canvas) => canvas?.drawn?.lines.length && {lines: canvas.drawn.lines, names:"
+            " canvas.drawn.labels.filter(([, text]) => /up to|above/.test(text))"
+            " .map(([, text, right, bottom]) => ({text, right, bottom,"
+            " left: right - canvas.getContext('2d').measureText(text).width,"
+            " top: bottom - 11 * devicePixelRatio}))})"
+            "(document.querySelector('.lead .chart canvas'))"
+        )
+
+    names: list[dict[str, Any]] = drawn["names"]
+    crossed = [
+        name["text"]
+        for name in names
+        for line in drawn["lines"]
+        for start, end in pairwise(line["points"])
+        if _crosses(start, end, name)
+    ]
+    assert [name["text"] for name in names] == ["good up to 2.50 s", "poor above 4.00 s"]
+    assert crossed == []
+    assert own.problems() == []
+
+
+def _crosses(start: list[float], end: list[float], box: dict[str, Any]) -> bool:
+    """Return whether a part of a line is in a box, by a hundred points of it."""
+    points = (
+        [one + (other - one) * step / 100 for one, other in zip(start, end, strict=True)]
+        for step in range(101)
+    )
+    return any(box["left"] < x < box["right"] and box["top"] < y < box["bottom"] for x, y in points)

@@ -6,7 +6,7 @@ import { splitOpen } from "../state/rows.js";
 import { useEffect, useRef, useState } from "../vendor/hooks.js";
 
 /** @typedef {import("../vendor/uplot.js").default} Plot */
-/** @typedef {{value: number, label: string, color: string}} Limit  a line across the chart; `color` is a custom property */
+/** @typedef {{color: (name: string) => string, font: string, fontPx: number}} Look  `color` reads a custom property */
 /** @typedef {{label: string, values: (number | null)[], isPrevious?: boolean, isOpen?: boolean, color?: string}} Series  `isOpen`: the end of the line before, which goes on */
 
 const PALETTE = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6", "--series-7", "--series-8"];
@@ -23,10 +23,10 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 
 /**
  * @param {{times: number[], series: Series[], label: string, names: (index: number) => string,
- *   format: (value: number | null) => string, axisFormat?: (value: number) => string, height?: number, isArea?: boolean, max?: number, limits?: Limit[], open?: number}} props
+ *   format: (value: number | null) => string, axisFormat?: (value: number) => string, height?: number, isArea?: boolean, max?: number, onDraw?: (plot: any, look: Look) => void, open?: number}} props
  *   `times` are epoch seconds, read as UTC; `open` is the index of the bucket that goes on, -1 for none.
  */
-export function TimeSeries({ times, series: lines, open = -1, label, names, format, axisFormat, height: designed = 260, isArea = true, max, limits = [] }) {
+export function TimeSeries({ times, series: lines, open = -1, label, names, format, axisFormat, height: designed = 260, isArea = true, max, onDraw }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [pointed, setPointed] = useState(/** @type {{index: number, left: number, width: number} | null} */ (null));
   const [look, setLook] = useState(currentLook);
@@ -54,7 +54,7 @@ export function TimeSeries({ times, series: lines, open = -1, label, names, form
       const root = host.current;
       if (isGone || !root) return;
       plot = new UPlot(
-        optionsOf({ UPlot, times, series, axisFormat: axisFormat ?? format, height, width: root.clientWidth, isArea, max, limits, onMove: setPointed }),
+        optionsOf({ UPlot, times, series, axisFormat: axisFormat ?? format, height, width: root.clientWidth, isArea, max, onDraw, onMove: setPointed }),
         /** @type {any} */ ([times, ...series.map(({ values }) => values)]),
         root,
       );
@@ -116,7 +116,7 @@ function isHidden(series, index, at, isOpen) {
 }
 
 /** @param {any} wanted @returns {any} */
-function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, max, limits, onMove }) {
+function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, max, onDraw, onMove }) {
   const style = getComputedStyle(document.documentElement);
   const color = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
   const scale = textScale();
@@ -153,7 +153,7 @@ function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, ma
       }),
     ],
     hooks: {
-      draw: [(/** @type {any} */ plot) => limits.forEach((/** @type {Limit} */ limit) => drawLimit(plot, limit, { stroke: color(limit.color), ground: color("--card"), font, fontPx }))],
+      draw: [(/** @type {any} */ plot) => onDraw?.(plot, { color, font, fontPx })],
       setCursor: [
         (/** @type {any} */ plot) => {
           const { idx, left } = plot.cursor;
@@ -166,7 +166,7 @@ function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, ma
 }
 
 /** Lengths of dashes and gaps in pixels of the canvas: on a sharp screen they would be too short to see. @param {...number} lengths */
-function dashes(...lengths) {
+export function dashes(...lengths) {
   return lengths.map((length) => length * devicePixelRatio);
 }
 
@@ -175,32 +175,6 @@ function seriesColors(series) {
   let next = 0;
   const taken = () => PALETTE[next++ % PALETTE.length];
   return series.map(({ isPrevious, isOpen, color }) => (isPrevious ? "--previous" : (color ?? (isOpen ? PALETTE[(next + PALETTE.length - 1) % PALETTE.length] : taken()))));
-}
-
-/** A dashed line across the chart with its name above it, where its value is in sight. @param {any} plot @param {Limit} limit @param {{stroke: string, ground: string, font: string, fontPx: number}} look */
-function drawLimit(plot, { value, label }, { stroke, ground, font, fontPx }) {
-  const { ctx, bbox } = plot;
-  const y = Math.round(plot.valToPos(value, "y", true));
-  if (y < bbox.top || y > bbox.top + bbox.height) return;
-  ctx.save();
-  ctx.strokeStyle = ctx.fillStyle = stroke;
-  ctx.lineWidth = devicePixelRatio;
-  ctx.setLineDash(dashes(3, 4));
-  ctx.beginPath();
-  ctx.moveTo(bbox.left, y);
-  ctx.lineTo(bbox.left + bbox.width, y);
-  ctx.stroke();
-  ctx.font = font.replace(`${fontPx}px`, `${fontPx * devicePixelRatio}px`);
-  ctx.textAlign = "right";
-  ctx.textBaseline = "bottom";
-  const [right, bottom] = [bbox.left + bbox.width - 4 * devicePixelRatio, y - 2 * devicePixelRatio];
-  ctx.setLineDash([]);
-  ctx.lineWidth = 4 * devicePixelRatio;
-  ctx.lineJoin = "round";
-  ctx.strokeStyle = ground; // keeps the label legible where the line of the chart crosses it
-  ctx.strokeText(label, right, bottom);
-  ctx.fillText(label, right, bottom);
-  ctx.restore();
 }
 
 /** @param {Series[]} series */

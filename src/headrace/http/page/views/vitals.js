@@ -4,6 +4,7 @@ import { bounds, granularity, navigate, page, timezone, viewUrl } from "../app_s
 import { custom } from "../api/queries.js";
 import { ChartOrTable } from "../charts/chart_or_table.js";
 import { DataTable } from "../charts/data_table.js";
+import { limitsOver } from "../charts/limits.js";
 import { FilterBar } from "../controls/filter_bar.js";
 import { useLoad } from "../controls/load.js";
 import { Empty, Failure, marked, Skeleton } from "../controls/messages.js";
@@ -78,7 +79,7 @@ function Details({ metric }) {
       ${series.error != null && html`<${Failure} error=${series.error} onRetry=${series.reload} />`}
       ${rows.length > 0 ? html`<${ChartOrTable} caption=${`${metric} at the 75th percentile over time`} head=${html`<h2>${metric} at p75, over time</h2>`} rows=${rows}
         columns=${[{ key: "date", label: "Date", format: (/** @type {string} */ date) => bucketName(date, granularity.value) }, { key: "p75", label: "p75", isNumber: true, format: rate }, { key: "samples", label: "Samples", isNumber: true, hasBar: true }]}
-        chart=${{ height: 220, isArea: false, limits: limitsOf(metric), open: openBucket(rows.map((row) => row["date"]), granularity.value, timezone.value), times: rows.map((row) => bucketTime(row["date"])), series: [{ label: "p75", values: rows.map((row) => row["p75"]) }],
+        chart=${{ height: 220, isArea: false, onDraw: limitsOver(limitsOf(metric)), open: openBucket(rows.map((row) => row["date"]), granularity.value, timezone.value), times: rows.map((row) => bucketTime(row["date"])), series: [{ label: "p75", values: rows.map((row) => row["p75"]) }],
           names: (/** @type {number} */ index) => `${bucketName(rows[index]?.["date"], granularity.value)} · ${counted(rows[index]?.["samples"], "sample", "samples")}`, format: (/** @type {number} */ value) => vitalValue(metric, value) }} />` : html`<div class="chart-space">${series.error == null && html`<${Skeleton} lines=${5} />`}</div>`}
     </section>
     <section class="card answer"><header><${Tabs} label="Lists" tabs=${Object.entries(DIMENSIONS)} value=${dimension} onChoose=${setDimension} />
@@ -88,7 +89,7 @@ function Details({ metric }) {
     </section>`;
 }
 
-/** Where good ends and poor begins. @param {string} metric @returns {import("../charts/timeseries.js").Limit[]} */
+/** Where good ends and poor begins. @param {string} metric @returns {import("../charts/limits.js").Limit[]} */
 function limitsOf(metric) {
   const vital = VITALS[metric];
   if (!vital || vital.good === Infinity) return [];
