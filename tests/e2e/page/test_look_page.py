@@ -186,3 +186,15 @@ def test_a_long_session_id_of_an_error_fits_a_phone(page: Page) -> None:
 
     assert overflow <= 0
     assert own.problems() == []
+
+
+def test_shares_of_a_list_are_seen_where_nothing_is_pointed_at(page: Page) -> None:
+    page.open("/")
+    page.settle()
+    shares = page.until(
+        "((all) => all.length &&"
+        " all.map((one) => [one.textContent, getComputedStyle(one).opacity]))"
+        "([...document.querySelectorAll('.breakdown:first-child .ranked small')])"
+    )
+
+    assert shares == [["33.3%", "1"]] * 3
