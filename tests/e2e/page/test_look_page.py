@@ -198,3 +198,22 @@ def test_shares_of_a_list_are_seen_where_nothing_is_pointed_at(page: Page) -> No
     )
 
     assert shares == [["33.3%", "1"]] * 3
+
+
+def test_views_and_the_foot_below_them_are_reached_in_a_low_window(page: Page) -> None:
+    page.set_width(1280, height=450)
+    page.open("/")
+    page.settle()
+    reached = page.until(
+        "[...document.querySelectorAll('.side a, .side button:not(dialog *)')].map((one) => {"
+        " one.scrollIntoView({block: 'nearest'});"
+        " const {left, top, width, height} = one.getBoundingClientRect();"
+        " return [one.textContent.trim(),"
+        " one.contains(document.elementFromPoint(left + width / 2, top + height / 2))]; })"
+    )
+    scrolled = page.until("[scrollY]")
+    page.set_width(1280)
+
+    assert [name for name, is_reached in reached if not is_reached] == []
+    assert [name for name, _ in reached][-4:] == ["Colours", "Keys", "API", "Sign in"]
+    assert scrolled == [0]
