@@ -166,6 +166,16 @@ test("a filter that is clicked twice is gone", () => {
   );
 });
 
+test("a filter is there once, however often it is added", () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(item, { selector: JSON.stringify, maxLength: 4 }), single, (items, added) => {
+      const once = filters.withFilter(items, added);
+      assert.deepEqual(once.filter((other) => JSON.stringify(other) === JSON.stringify(added)).length, 1);
+      assert.deepEqual(filters.withFilter(once, added), once);
+    }),
+  );
+});
+
 test("numbers below 10,000 are shown exactly", () => {
   assert.deepEqual([0, 9999, 10_000, 1_234_567, 9.99e14, 1e15, -1.25e20, null].map(format.shortNumber), ["0", "9,999", "10K", "1.23M", "999T", "1E15", "-1.25E20", "–"]);
 });

@@ -232,3 +232,19 @@ def test_a_link_keeps_filters_with_whole_numbers_of_any_size(page: Page) -> None
     assert totals["Visitors"] == "2"
     assert json.loads(page.parameter("filters")) == [value]
     assert page.problems() == []
+
+
+def test_a_filter_that_is_there_is_not_added_again(page: Page) -> None:
+    beans = {"field": "event_name", "operator": "eq", "value": "Beans"}
+    page.open("/", last="7", filters=json.dumps([beans]))
+    page.settle()
+    page.click("[data-shortcut='/']")
+    page.click(".panel [role=option]", "Event")
+    page.click(".panel [role=option]", "Beans")
+    page.until("!document.querySelector('.panel')")
+    page.settle()
+    shown = page.until("[...document.querySelectorAll('.filters .chip bdi')].map((e) => e.title)")
+
+    assert shown == ["Event is Beans"]
+    assert json.loads(page.parameter("filters")) == [beans]
+    assert page.problems() == []

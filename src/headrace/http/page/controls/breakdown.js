@@ -3,7 +3,7 @@
 import { navigate, page } from "../app_state.js";
 import { breakdown } from "../api/standard.js";
 import { html } from "../html.js";
-import { columnWords, toggled } from "../state/filters.js";
+import { columnWords, hasFilter, toggled } from "../state/filters.js";
 import { counted, percent, shortNumber } from "../state/format.js";
 import { useState } from "../vendor/hooks.js";
 import { useLoad } from "./load.js";
@@ -58,17 +58,12 @@ function Line({ tab, row, highest, total }) {
   const value = row[tab.figure];
   const unit = tab.unit.toLowerCase();
   const items = set.map((field) => ({ field, operator: "eq", value: row[field] }));
-  const isChosen = items.every((item) => page.value.filters.some((other) => JSON.stringify(other) === JSON.stringify(item)));
-  const onClick = () => navigate({ filters: items.reduce((filters, item) => (isChosen === hasItem(filters, item) ? toggled(filters, item) : filters), page.value.filters) });
+  const isChosen = items.every((item) => hasFilter(page.value.filters, item));
+  const onClick = () => navigate({ filters: items.reduce((filters, item) => (isChosen === hasFilter(filters, item) ? toggled(filters, item) : filters), page.value.filters) });
   return html`<li>
     <button type="button" aria-pressed=${isChosen} onClick=${onClick}
       title=${`${set.map((name) => `${columnWords(name)}: ${row[name]}`).join(", ")}\n${counted(value, unit.replace(/s$/, ""), unit)}${total ? `, ${percent(value / total)}` : ""}`}>
       <i style=${{ width: `${(100 * value) / highest}%` }}></i><bdi>${words}</bdi>
       <small>${total && value <= total ? percent(value / total) : ""}</small><b>${shortNumber(value)}</b>
     </button></li>`;
-}
-
-/** @param {import("../state/filters.js").FilterItem[]} filters @param {object} item */
-function hasItem(filters, item) {
-  return filters.some((other) => JSON.stringify(other) === JSON.stringify(item));
 }

@@ -2,7 +2,7 @@
 
 import { navigate, page } from "../app_state.js";
 import { html } from "../html.js";
-import { filterSentence } from "../state/filters.js";
+import { filterSentence, withFilter } from "../state/filters.js";
 import { FilterEditor } from "./filter_editor.js";
 import { Popover } from "./popover.js";
 
@@ -23,7 +23,7 @@ export function FilterBar({ columns = COLUMNS, table }) {
       <button type="button" aria-label=${`Remove filter: ${filterSentence(item)}`} onClick=${() => without(index)}>×</button></span>`)}
     <${Popover} title="Add a filter" draft="filter" shortcut="/" className="quiet" label=${html`<span aria-hidden="true">+</span> Filter <kbd>/</kbd>`}>
       ${(/** @type {() => void} */ close) => html`<${FilterEditor} columns=${texts} table=${table ?? "events"}
-        onDone=${(/** @type {FilterItem} */ item) => (close(), navigate({ filters: [...filters, item] }))} />`}
+        onDone=${(/** @type {FilterItem} */ item) => (close(), navigate({ filters: withFilter(filters, item) }))} />`}
     <//>
     ${filters.length > 1 && html`<button type="button" class="quiet" onClick=${() => navigate({ filters: [] })}>Clear all</button>`}
   </div>`;

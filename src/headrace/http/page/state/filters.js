@@ -63,14 +63,19 @@ export function filteredFields(items) {
   return [...new Set(singleFilters(items).map(({ field }) => field))];
 }
 
-/**
- * Add a filter, or take it away where it is already there.
- * @param {FilterItem[]} items @param {FilterItem} item @returns {FilterItem[]}
- */
+/** @param {FilterItem[]} items @param {FilterItem} item */
+export function hasFilter(items, item) {
+  return items.some((other) => JSON.stringify(other) === JSON.stringify(item));
+}
+
+/** Add a filter where it is not there yet. @param {FilterItem[]} items @param {FilterItem} item @returns {FilterItem[]} */
+export function withFilter(items, item) {
+  return hasFilter(items, item) ? items : [...items, item];
+}
+
+/** Add a filter, or take it away where it is already there. @param {FilterItem[]} items @param {FilterItem} item @returns {FilterItem[]} */
 export function toggled(items, item) {
-  const text = JSON.stringify(item);
-  const rest = items.filter((other) => JSON.stringify(other) !== text);
-  return rest.length === items.length ? [...items, item] : rest;
+  return hasFilter(items, item) ? items.filter((other) => JSON.stringify(other) !== JSON.stringify(item)) : [...items, item];
 }
 
 /** @param {FilterItem} item @returns {string} one clause, as a person says it */
