@@ -560,12 +560,12 @@ def test_enter_in_a_list_without_a_match_creates_no_key(page: Page) -> None:
     page.click(".choices label", "read:data")
     page.click(".new .chips button", "Add")
     page.write("[aria-label='Search websites']", "nowhere")
-    page.until("document.querySelector('.new .none')?.textContent === 'Nothing found'")
+    page.until("document.querySelector('.new .more')?.textContent === 'Nothing found'")
     press_enter(page)
     page.settle()
 
     assert page.until("document.querySelector('.new .primary').textContent") == "Create"
-    assert page.until("document.querySelector('.new .none')?.textContent") == "Nothing found"
+    assert page.until("document.querySelector('.new .more')?.textContent") == "Nothing found"
     assert page.problems() == []
 
 

@@ -160,3 +160,20 @@ def test_keys_go_everywhere(page: Page) -> None:
     assert earlier == ("2026-02-22", "2026-02-28")
     assert page.parameter("from") == "2026-03-01"
     assert page.until("location.pathname === '/app/explore'")
+
+
+def test_a_list_that_finds_nothing_says_so_to_screen_readers(page: Page) -> None:
+    page.open("/")
+    page.totals(VISITORS)
+    page.click("[title='Time zone']")
+    status = "document.querySelector('.panel .options [role=status]')"
+    before = page.until(f"[{status}?.textContent.replace(/^\\d+/, 'Some')]")
+    page.until(f"(window.heard = {status}, true)")
+    page.write("[aria-label='Search time zones']", "nowhere")
+    page.until("!document.querySelector('.panel [role=option]')")
+    said = page.until(f"[heard === {status} && heard?.textContent]")
+    page.write("[aria-label='Search time zones']", "Tokyo")
+    page.until("document.querySelector('.panel [role=option]')")
+
+    assert (before, said) == (["Some more: search for them"], ["Nothing found"])
+    assert page.until(f"[heard === {status} && heard.textContent]") == [""]

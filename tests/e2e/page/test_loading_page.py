@@ -261,7 +261,7 @@ def test_values_that_could_not_be_loaded_are_not_said_to_be_none(page: Page) -> 
     page.tab.command("Network.setBlockedURLs", urls=["*/v1/query/values*"])
     page.click("button[title='Add a filter']")
     page.click(".panel [role=option]", "City")
-    none = "document.querySelector('.panel .none')?.textContent"
+    none = "document.querySelector('.panel .more')?.textContent"
     said = page.until(f"{none} !== 'Loading' && {none}")
     page.tab.command("Network.setBlockedURLs", urls=[])
 

@@ -26,6 +26,7 @@ export function OptionList({ options, value, label, isSearchable = false, takesO
   const listed = found.slice(0, MAX_SHOWN);
   const shown = takesOther === "last" ? [...listed, ...typed] : [...typed, ...listed];
   const at = Math.max(0, Math.min(pointed, shown.length - 1)); // there may be fewer options than before
+  const note = shown.length === 0 ? problem || (isLoading ? "Loading" : "Nothing found") : found.length > MAX_SHOWN ? `${found.length - MAX_SHOWN} more: search for them` : "";
   useEffect(() => {
     list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
   }, [at]);
@@ -52,8 +53,7 @@ export function OptionList({ options, value, label, isSearchable = false, takesO
       ${shown.map((option, index) => html`<li key=${option.value} id=${`${id}-${index}`} role="option" aria-selected=${index === at}
         class=${option.value === value ? "chosen" : ""} onPointerMove=${onPointerMove(index)} onClick=${() => onChoose(option.value)}>
         <span>${option.label ?? option.value}</span>${option.hint && html`<small>${option.hint}</small>`}</li>`)}
-      ${shown.length === 0 && html`<li class="none">${problem || (isLoading ? "Loading" : "Nothing found")}</li>`}
     </ul>
-    ${isSearchable && found.length > MAX_SHOWN && html`<p class="more">${found.length - MAX_SHOWN} more: search for them</p>`}
+    <p class="more" role="status">${note}</p>
   </div>`;
 }
