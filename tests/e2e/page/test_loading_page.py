@@ -4,7 +4,7 @@ import pytest
 
 from testing.browsers.marks import NEEDS_CHROMIUM
 from testing.browsers.page import Page
-from tests.e2e.page.seeded_events import VISITORS
+from tests.e2e.page.seeded_events import START_MS, VISITORS
 
 pytestmark = [
     pytest.mark.browser,
@@ -297,3 +297,26 @@ def test_a_view_goes_on_by_itself_when_a_proxy_reaches_the_service_again(page: P
 
     assert advice.startswith("What stands between this browser and the service, such as a proxy,")
     assert page.totals(VISITORS)["Sessions"] == "12"
+
+
+def test_events_before_an_error_that_could_not_be_loaded_are_loaded_by_another_try(
+    page: Page,
+) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    one = {"timestamp": START_MS, "path": "/", "sessionId": "s", "anonymousId": "v"}
+    track, errors = (f"/{kind}?website_id={own.website}" for kind in ("track", "errors"))
+    assert own.service.post(track, [{"name": "bought", **one}]).status_code == 200
+    assert own.service.post(errors, [{"message": "Broken", **one}]).status_code == 200
+    own.open("errors")
+    own.click(".error-groups a")
+    own.until("document.querySelector('.card summary bdi')")
+    own.settle()
+    own.tab.command("Network.enable")
+    own.tab.command("Network.setBlockedURLs", urls=["*/v1/query/*"])
+    own.click(".card summary bdi")
+    button = own.until("document.querySelector('.failure button')?.textContent")
+    own.tab.command("Network.setBlockedURLs", urls=[])
+    own.click(".failure button", unless="!document.querySelector('.failure')")
+    trail = own.until("document.querySelector('.trail b')?.textContent")
+
+    assert (button, trail) == ("Try again", "bought")

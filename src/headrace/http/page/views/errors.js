@@ -129,9 +129,9 @@ function Before({ session, last }) {
     orderBy: [{ field: "time", direction: "desc" }],
     limit: 15,
   };
-  const { value, error } = useQuery(body, isOpen);
+  const { value, error, reload } = useQuery(body, isOpen);
   return html`<details onToggle=${(/** @type {any} */ event) => setOpen(event.target.open)}><summary><bdi>${session}</bdi> <span class="faint">${ago(last)}</span></summary>
-    ${error != null && html`<${Failure} error=${error} />`}
+    ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
     ${isOpen && !value && error == null && html`<${Skeleton} lines=${3} />`}
     <ol class="trail">${(value?.data ?? []).toReversed().map((row) => html`<li key=${JSON.stringify(row)}><span class="faint mono">${datetime(row["time"], timezone.value).slice(-8)}</span><b><bdi>${row["event_name"]}</bdi></b><bdi>${row["path"]}</bdi></li>`)}
       ${value && html`<li class="refusal"><span class="mono">${datetime(last, timezone.value).slice(-8)}</span><b>this error</b></li>`}</ol></details>`;
