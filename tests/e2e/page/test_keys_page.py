@@ -135,6 +135,22 @@ def test_arrow_keys_choose_a_tab_and_only_the_chosen_one_is_a_stop(page: Page) -
     assert page.until("document.activeElement.textContent") == "Exit"
 
 
+@pytest.mark.parametrize("path", ["/", "vitals", "explore"])
+def test_a_tab_leads_to_the_panel_that_it_shows(page: Page, path: str) -> None:
+    page.open(path)
+    page.settle()
+    panels = page.until(
+        "[...document.querySelectorAll('[role=tab]')].map((tab) => {"
+        " const panel = document.getElementById(tab.getAttribute('aria-controls'));"
+        " const name = document.getElementById(panel?.getAttribute('aria-labelledby'));"
+        " return [panel?.getAttribute('role'), name?.ariaSelected,"
+        " name?.parentElement === tab.parentElement, panel?.childElementCount > 0]; })"
+    )
+
+    assert panels
+    assert [one for one in panels if one != ["tabpanel", "true", True, True]] == []
+
+
 def test_the_first_link_skips_to_the_content(page: Page) -> None:
     page.open("/")
     page.totals(VISITORS)

@@ -5,10 +5,10 @@ import { breakdown } from "../api/standard.js";
 import { html } from "../html.js";
 import { columnWords, hasFilter, toggled } from "../state/filters.js";
 import { counted, percent, shortNumber } from "../state/format.js";
-import { useState } from "../vendor/hooks.js";
+import { useId, useState } from "../vendor/hooks.js";
 import { useLoad } from "./load.js";
 import { Empty, Failure, marked, Skeleton } from "./messages.js";
-import { Tabs } from "./tabs.js";
+import { TabPanel, Tabs } from "./tabs.js";
 
 /** @typedef {Record<string, any>} Row */
 /**
@@ -24,6 +24,7 @@ import { Tabs } from "./tabs.js";
 
 /** @param {{tabs: Tab[], request: import("../api/standard.js").OverviewRequest, totals: Row}} props */
 export function Breakdown({ tabs, request, totals }) {
+  const id = useId();
   const [chosen, setChosen] = useState("");
   const tab = /** @type {Tab} */ (tabs.find(({ type }) => type === chosen) ?? tabs[0]);
   const { granularity: _, compare: __, ...asked } = request;
@@ -32,11 +33,13 @@ export function Breakdown({ tabs, request, totals }) {
   const rows = isOther ? undefined : value;
   return html`<section ...${marked({ isLoading }, "card breakdown")} aria-label=${tab.name}>
     <header>
-      <${Tabs} label="Lists" tabs=${tabs.map((one) => [one.type, one.name])} value=${tab.type} onChoose=${setChosen} />
+      <${Tabs} id=${id} label="Lists" tabs=${tabs.map((one) => [one.type, one.name])} value=${tab.type} onChoose=${setChosen} />
       <small class="faint">${tab.unit}</small>
     </header>
-    ${error != null ? html`<${Failure} error=${error} onRetry=${reload} />` : rows === undefined ? html`<${Skeleton} lines=${7} />` : html`<${Rows} tab=${tab} rows=${rows} total=${totals[tab.figure]} />`}
-    ${rows && rows.length > 0 && html`<footer><a href=${tab.moreUrl}>All ${tab.name.toLowerCase()} <span aria-hidden="true">→</span></a></footer>`}
+    <${TabPanel} id=${id} value=${tab.type}>
+      ${error != null ? html`<${Failure} error=${error} onRetry=${reload} />` : rows === undefined ? html`<${Skeleton} lines=${7} />` : html`<${Rows} tab=${tab} rows=${rows} total=${totals[tab.figure]} />`}
+      ${rows && rows.length > 0 && html`<footer><a href=${tab.moreUrl}>All ${tab.name.toLowerCase()} <span aria-hidden="true">→</span></a></footer>`}
+    <//>
   </section>`;
 }
 

@@ -2,8 +2,8 @@
 
 import { html } from "../html.js";
 
-/** @param {{label: string, tabs: [string, string][], value: string, onChoose: (value: string) => void}} props  `tabs`: values with their words */
-export function Tabs({ label, tabs, value, onChoose }) {
+/** @param {{id: string, label: string, tabs: [string, string][], value: string, onChoose: (value: string) => void}} props  `id` is that of the panel, `tabs` are values with their words */
+export function Tabs({ id, label, tabs, value, onChoose }) {
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
     const at = tabs.findIndex(([one]) => one === value);
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 }[event.key];
@@ -15,5 +15,10 @@ export function Tabs({ label, tabs, value, onChoose }) {
     /** @type {HTMLElement} */ (list.children[chosen]).focus();
   };
   return html`<div class="tabs" role="tablist" aria-label=${label} onKeyDown=${onKeyDown}>${tabs.map(([one, words]) => html`<button key=${one} type="button" role="tab"
-    aria-selected=${one === value} tabindex=${one === value ? 0 : -1} onClick=${() => onChoose(one)}>${words}</button>`)}</div>`;
+    id=${`${id}-${one}`} aria-controls=${id} aria-selected=${one === value} tabindex=${one === value ? 0 : -1} onClick=${() => onChoose(one)}>${words}</button>`)}</div>`;
+}
+
+/** What a tab shows. @param {{id: string, value: string, children: any}} props */
+export function TabPanel({ id, value, children }) {
+  return html`<div class="tab-panel" role="tabpanel" id=${id} aria-labelledby=${`${id}-${value}`}>${children}</div>`;
 }

@@ -9,13 +9,13 @@ import { FilterBar } from "../controls/filter_bar.js";
 import { useLoad } from "../controls/load.js";
 import { Empty, Failure, marked, Skeleton } from "../controls/messages.js";
 import { RangePicker } from "../controls/range_picker.js";
-import { Tabs } from "../controls/tabs.js";
+import { TabPanel, Tabs } from "../controls/tabs.js";
 import { html } from "../html.js";
 import { openBucket } from "../state/dates.js";
 import { toggled } from "../state/filters.js";
 import { bucketName, bucketTime, counted, percent, valueName } from "../state/format.js";
 import { exactVital, ordered, ratingOf, RATING_WORDS, VITALS, vitalValue, worstFirst } from "../state/analyses/vitals.js";
-import { useState } from "../vendor/hooks.js";
+import { useId, useState } from "../vendor/hooks.js";
 
 /** @typedef {import("../state/query_body.js").CustomBody} CustomBody */
 /** @typedef {Record<string, any>} Row */
@@ -61,6 +61,7 @@ function Shares({ row }) {
 
 /** @param {{metric: string}} props */
 function Details({ metric }) {
+  const id = useId();
   const [dimension, setDimension] = useState("path");
   const [order, setOrder] = useState(() => /** @type {import("../charts/data_table.js").Order} */ (worstFirst(metric)));
   const filters = [{ field: "metric_name", operator: "eq", value: metric }, ...page.value.filters];
@@ -82,10 +83,10 @@ function Details({ metric }) {
         chart=${{ height: 220, isArea: false, onDraw: limitsOver(limitsOf(metric)), open: openBucket(rows.map((row) => row["date"]), granularity.value, timezone.value), times: rows.map((row) => bucketTime(row["date"])), series: [{ label: "p75", values: rows.map((row) => row["p75"]) }],
           names: (/** @type {number} */ index) => `${bucketName(rows[index]?.["date"], granularity.value)} · ${counted(rows[index]?.["samples"], "sample", "samples")}`, format: (/** @type {number} */ value) => vitalValue(metric, value) }} />` : html`<div class="chart-space">${series.error == null && html`<${Skeleton} lines=${5} />`}</div>`}
     </section>
-    <section class="card answer"><header><${Tabs} label="Lists" tabs=${Object.entries(DIMENSIONS)} value=${dimension} onChoose=${setDimension} />
+    <section class="card answer"><header><${Tabs} id=${id} label="Lists" tabs=${Object.entries(DIMENSIONS)} value=${dimension} onChoose=${setDimension} />
       ${worst.value?.meta["truncated"] && html`<small class="faint">The 100 with most samples</small>`}</header>
-      ${worst.error != null ? html`<${Failure} error=${worst.error} onRetry=${worst.reload} />` : worst.isLoading ? html`<${Skeleton} />` : html`<${DataTable} caption=${`${metric} by ${DIMENSIONS[/** @type {"path"} */ (dimension)]}`} rows=${ranked} order=${order} onOrder=${setOrder}
-        columns=${[{ key: dimension, label: DIMENSIONS[/** @type {"path"} */ (dimension)], format: name }, { key: "p75", label: "p75", isNumber: true, isSortable: true, format: rate }, { key: "good", label: "Good", ...share }, { key: "needs_improvement", label: "Needs improvement", ...share }, { key: "poor", label: "Poor", ...share }, { key: "samples", label: "Samples", isNumber: true, isSortable: true, hasBar: true }]} />`}
+      <${TabPanel} id=${id} value=${dimension}>${worst.error != null ? html`<${Failure} error=${worst.error} onRetry=${worst.reload} />` : worst.isLoading ? html`<${Skeleton} />` : html`<${DataTable} caption=${`${metric} by ${DIMENSIONS[/** @type {"path"} */ (dimension)]}`} rows=${ranked} order=${order} onOrder=${setOrder}
+        columns=${[{ key: dimension, label: DIMENSIONS[/** @type {"path"} */ (dimension)], format: name }, { key: "p75", label: "p75", isNumber: true, isSortable: true, format: rate }, { key: "good", label: "Good", ...share }, { key: "needs_improvement", label: "Needs improvement", ...share }, { key: "poor", label: "Poor", ...share }, { key: "samples", label: "Samples", isNumber: true, isSortable: true, hasBar: true }]} />`}<//>
     </section>`;
 }
 

@@ -3,11 +3,12 @@
 import { DataTable, plain } from "../../charts/data_table.js";
 import { TimeSeries } from "../../charts/timeseries.js";
 import { Empty } from "../../controls/messages.js";
-import { Tabs } from "../../controls/tabs.js";
+import { TabPanel, Tabs } from "../../controls/tabs.js";
 import { html } from "../../html.js";
 import { openBucket } from "../../state/dates.js";
 import { bucketName, bucketTime, counted, countryName, datetime, exactNumber, shortNumber, valueName, valueText } from "../../state/format.js";
 import { outputColumns, outputName } from "../../state/query_body.js";
+import { useId } from "../../vendor/hooks.js";
 
 /** @typedef {import("../../api/queries.js").CustomBody} CustomBody */
 /** @typedef {import("../../api/queries.js").Answer} Answer */
@@ -34,12 +35,13 @@ function numberNames({ query }) {
 
 /** @param {{body: CustomBody, answer: Answer, view: string, onView: (view: string) => void, onOrder: (order: Order) => void}} props */
 export function AnswerView({ body, answer, view, onView, onOrder }) {
+  const id = useId();
   const views = viewsOf(body);
   const shown = views.includes(view) ? view : String(views[0]);
   const View = { line: Line, bars: Bars, number: Numbers, table: Table }[shown] ?? Table;
   return html`<section class="card answer">
-    <header><${Tabs} label="Views of the answer" tabs=${views.map((name) => [name, VIEWS[name]])} value=${shown} onChoose=${onView} /></header>
-    ${answer.data.length ? html`<${View} body=${body} answer=${answer} onOrder=${onOrder} />` : html`<${Empty} title="No rows">Nothing matches this query in this range.<//>`}
+    <header><${Tabs} id=${id} label="Views of the answer" tabs=${views.map((name) => [name, VIEWS[name]])} value=${shown} onChoose=${onView} /></header>
+    <${TabPanel} id=${id} value=${shown}>${answer.data.length ? html`<${View} body=${body} answer=${answer} onOrder=${onOrder} />` : html`<${Empty} title="No rows">Nothing matches this query in this range.<//>`}<//>
     <${Truth} body=${body} meta=${answer.meta} />
   </section>`;
 }
