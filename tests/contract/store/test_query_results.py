@@ -334,6 +334,9 @@ def test_property_is_grouped_by_its_json_value(
         assert query_rows(tables, body) == [{"n": len(values)}]
 
 
+LONG = 12345678901234567890123
+"""An integer past 64 bits."""
+
 CLOSE_NUMBERS = (2**53, 2**53 + 1, 2**53 + 2)
 """The first two are one double."""
 
@@ -424,6 +427,28 @@ def test_big_integers_are_strings_or_numbers_even_in_one_column(tables: Tables) 
             "n": 1,
         }
     ]
+
+
+def test_texts_are_kept_whatever_they_begin_with_beside_big_integers(tables: Tables) -> None:
+    texts = [f"{prefix}{LONG}" for prefix in ("", "(text)", "(text)(text)", '"', '"(text)', "-")]
+    values = [LONG, *texts, -LONG]
+    tables.insert(EVENTS, [event(properties={"list": values})])
+    rows = query_rows(tables, query_body(group_by=["properties.list"]))
+    assert [json.loads(row["properties.list"]) for row in rows] == [values]
+
+
+@pytest.mark.parametrize("value", [LONG, str(LONG), [LONG, str(LONG)], {str(LONG): LONG}])
+@pytest.mark.parametrize("key", [f"a.{LONG}", f"a.{LONG}.b", str(LONG)])
+def test_property_is_found_by_a_key_of_the_digits_of_its_value(
+    tables: Tables, key: str, value: Any
+) -> None:
+    properties = value
+    for name in reversed(key.split(".")):
+        properties = {name: properties}
+    tables.insert(EVENTS, [event(properties={**properties, "other": [str(LONG), {}, LONG]})])
+    column = f"properties.{key}"
+    found = query_rows(tables, query_body(group_by=[column]))[0][column]
+    assert (json.loads(found) if isinstance(value, list | dict) else found) == value
 
 
 @pytest.mark.parametrize("field", ["event_name", "properties.k"])

@@ -66,23 +66,25 @@ _SUM_OPERAND = "if({is_simple}, toFloat64OrZero({extracted}), ifNull(toFloat64Or
 
 # JSONExtractRaw quotes integers past 64 bits, as if they were texts of these digits. If its result
 # has such digits, all texts of the document that consist of them get a prefix, the value is
-# extracted again, and digits without the prefix are a number. (ClickHouse's other JSON parser
+# extracted again, and digits without the prefix are a number. A text that has the prefix already
+# gets it once more. Keys, which a colon follows, stay as they are. (ClickHouse's other JSON parser
 # reads such numbers, but is off in the last digit of others.)
 _MAX_SHORT_LENGTH = 20
-_LONG_DIGITS = "arrayDistinct(extractAll(raw, '\"-?[1-9][0-9]{18,}\"'))"
-_TAGGED = """arrayFold(
-    (text, digits) -> replaceAll(text, digits, concat('"(text)', substring(digits, 2))),
-    long,
-    properties
-)"""
-_UNTAGGED = """arrayFold(
-    (text, digits) -> replaceAll(
-        replaceAll(text, digits, trim(BOTH '"' FROM digits)),
-        concat('"(text)', substring(digits, 2)),
-        digits
-    ),
-    long,
-    {again}
+_NO_KEY: Final = r"([,}\\]]|$)"
+_DIGITS_OF_TEXT: Final = r"((?:\\(text\\))*-?[1-9][0-9]{18,})"
+_TEXT: Final = f"""'"{_DIGITS_OF_TEXT}"{_NO_KEY}'"""
+_PREFIXED_TEXT: Final = f"""'"\\\\(text\\\\){_DIGITS_OF_TEXT}"{_NO_KEY}'"""
+_QUOTED_NUMBER: Final = f"""'"(-?[1-9][0-9]{{18,}})"{_NO_KEY}'"""
+# Empty where the value has no such digits. What does not depend on `raw` would be computed for each
+# row, whatever the branch.
+_DOCUMENT_WITH_LONG: Final = (
+    f"if(length(raw) > {_MAX_SHORT_LENGTH} AND match(raw, {_QUOTED_NUMBER}), properties, '')"
+)
+_TAGGED: Final = f"""replaceRegexpAll(document, {_TEXT}, '"(text)\\\\1"\\\\2')"""
+_UNTAGGED: Final = """replaceRegexpAll(
+    replaceRegexpAll({again}, {number}, '\\\\1\\\\2'),
+    {text},
+    '"\\\\1"\\\\2'
 )"""
 _NORMALIZED = """multiIf(
     json IN ('', 'null'), NULL,
@@ -188,17 +190,15 @@ class PropertyColumns:
 
     def _full_parse(self, key_paths: list[list[str]]) -> str:
         """Return the SQL that parses the value from any document."""
-        again = _reindent(_let("marked", _TAGGED, self._extract("marked", key_paths)), 1)
-        untagged = f"if(empty(long), raw, {_UNTAGGED.format(again=again)})"
-        json = (
-            f"if(length(raw) <= {_MAX_SHORT_LENGTH}, raw, {_let('long', _LONG_DIGITS, untagged)})"
-        )
+        again = _reindent(_let("tagged", _TAGGED, self._extract("tagged", key_paths)), 1)
+        untagged = _UNTAGGED.format(again=again, number=_QUOTED_NUMBER, text=_PREFIXED_TEXT)
+        json = _let("document", _DOCUMENT_WITH_LONG, f"if(document = '', raw, {untagged})")
         return _let("raw", self._extract("properties", key_paths), _let("json", json, _NORMALIZED))
 
     def _extract(self, document: str, key_paths: list[list[str]]) -> str:
         """Return the SQL of the JSON text at the first of the paths that exists."""
         if self._dialect.needs_big_int_workaround:
-            return _let("document", quote_big_integers(document), _extract("document", key_paths))
+            return _let("quoted", quote_big_integers(document), _extract("quoted", key_paths))
         return _extract(document, key_paths)
 
 

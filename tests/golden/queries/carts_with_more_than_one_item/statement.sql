@@ -14,25 +14,17 @@ WITH
                         startsWith(json, '"'), concat('"', JSONExtractString(json), '"'),
                         json
                     ),
-                    [if(length(raw) <= 20, raw, arrayMap(
-                        long -> if(empty(long), raw, arrayFold(
-                            (text, digits) -> replaceAll(
-                                replaceAll(text, digits, trim(BOTH '"' FROM digits)),
-                                concat('"(text)', substring(digits, 2)),
-                                digits
-                            ),
-                            long,
-                            arrayMap(
-                                marked -> if(JSONHas(marked, {p3:String}), JSONExtractRaw(marked, {p3:String}), JSONExtractRaw(marked, {p4:String}, {p5:String})),
-                                [arrayFold(
-                                    (text, digits) -> replaceAll(text, digits, concat('"(text)', substring(digits, 2))),
-                                    long,
-                                    properties
-                                )]
-                            )[1]
+                    [arrayMap(
+                        document -> if(document = '', raw, replaceRegexpAll(
+                            replaceRegexpAll(arrayMap(
+                                tagged -> if(JSONHas(tagged, {p3:String}), JSONExtractRaw(tagged, {p3:String}), JSONExtractRaw(tagged, {p4:String}, {p5:String})),
+                                [replaceRegexpAll(document, '"((?:\\(text\\))*-?[1-9][0-9]{18,})"([,}\\]]|$)', '"(text)\\1"\\2')]
+                            )[1], '"(-?[1-9][0-9]{18,})"([,}\\]]|$)', '\\1\\2'),
+                            '"\\(text\\)((?:\\(text\\))*-?[1-9][0-9]{18,})"([,}\\]]|$)',
+                            '"\\1"\\2'
                         )),
-                        [arrayDistinct(extractAll(raw, '"-?[1-9][0-9]{18,}"'))]
-                    )[1])]
+                        [if(length(raw) > 20 AND match(raw, '"(-?[1-9][0-9]{18,})"([,}\\]]|$)'), properties, '')]
+                    )[1]]
                 )[1],
                 [if(JSONHas(properties, {p3:String}), JSONExtractRaw(properties, {p3:String}), JSONExtractRaw(properties, {p4:String}, {p5:String}))]
             )[1]
@@ -54,25 +46,17 @@ WITH
                         startsWith(json, '"'), concat('"', JSONExtractString(json), '"'),
                         json
                     ),
-                    [if(length(raw) <= 20, raw, arrayMap(
-                        long -> if(empty(long), raw, arrayFold(
-                            (text, digits) -> replaceAll(
-                                replaceAll(text, digits, trim(BOTH '"' FROM digits)),
-                                concat('"(text)', substring(digits, 2)),
-                                digits
-                            ),
-                            long,
-                            arrayMap(
-                                marked -> JSONExtractRaw(marked, {p8:String}),
-                                [arrayFold(
-                                    (text, digits) -> replaceAll(text, digits, concat('"(text)', substring(digits, 2))),
-                                    long,
-                                    properties
-                                )]
-                            )[1]
+                    [arrayMap(
+                        document -> if(document = '', raw, replaceRegexpAll(
+                            replaceRegexpAll(arrayMap(
+                                tagged -> JSONExtractRaw(tagged, {p8:String}),
+                                [replaceRegexpAll(document, '"((?:\\(text\\))*-?[1-9][0-9]{18,})"([,}\\]]|$)', '"(text)\\1"\\2')]
+                            )[1], '"(-?[1-9][0-9]{18,})"([,}\\]]|$)', '\\1\\2'),
+                            '"\\(text\\)((?:\\(text\\))*-?[1-9][0-9]{18,})"([,}\\]]|$)',
+                            '"\\1"\\2'
                         )),
-                        [arrayDistinct(extractAll(raw, '"-?[1-9][0-9]{18,}"'))]
-                    )[1])]
+                        [if(length(raw) > 20 AND match(raw, '"(-?[1-9][0-9]{18,})"([,}\\]]|$)'), properties, '')]
+                    )[1]]
                 )[1],
                 [JSONExtractRaw(properties, {p8:String})]
             )[1]

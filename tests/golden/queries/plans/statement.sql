@@ -16,25 +16,17 @@ FROM (
                             startsWith(json, '"'), concat('"', JSONExtractString(json), '"'),
                             json
                         ),
-                        [if(length(raw) <= 20, raw, arrayMap(
-                            long -> if(empty(long), raw, arrayFold(
-                                (text, digits) -> replaceAll(
-                                    replaceAll(text, digits, trim(BOTH '"' FROM digits)),
-                                    concat('"(text)', substring(digits, 2)),
-                                    digits
-                                ),
-                                long,
-                                arrayMap(
-                                    marked -> JSONExtractRaw(marked, {p3:String}),
-                                    [arrayFold(
-                                        (text, digits) -> replaceAll(text, digits, concat('"(text)', substring(digits, 2))),
-                                        long,
-                                        properties
-                                    )]
-                                )[1]
+                        [arrayMap(
+                            document -> if(document = '', raw, replaceRegexpAll(
+                                replaceRegexpAll(arrayMap(
+                                    tagged -> JSONExtractRaw(tagged, {p3:String}),
+                                    [replaceRegexpAll(document, '"((?:\\(text\\))*-?[1-9][0-9]{18,})"([,}\\]]|$)', '"(text)\\1"\\2')]
+                                )[1], '"(-?[1-9][0-9]{18,})"([,}\\]]|$)', '\\1\\2'),
+                                '"\\(text\\)((?:\\(text\\))*-?[1-9][0-9]{18,})"([,}\\]]|$)',
+                                '"\\1"\\2'
                             )),
-                            [arrayDistinct(extractAll(raw, '"-?[1-9][0-9]{18,}"'))]
-                        )[1])]
+                            [if(length(raw) > 20 AND match(raw, '"(-?[1-9][0-9]{18,})"([,}\\]]|$)'), properties, '')]
+                        )[1]]
                     )[1],
                     [JSONExtractRaw(properties, {p3:String})]
                 )[1]
@@ -55,25 +47,17 @@ FROM (
                             startsWith(json, '"'), concat('"', JSONExtractString(json), '"'),
                             json
                         ),
-                        [if(length(raw) <= 20, raw, arrayMap(
-                            long -> if(empty(long), raw, arrayFold(
-                                (text, digits) -> replaceAll(
-                                    replaceAll(text, digits, trim(BOTH '"' FROM digits)),
-                                    concat('"(text)', substring(digits, 2)),
-                                    digits
-                                ),
-                                long,
-                                arrayMap(
-                                    marked -> JSONExtractRaw(marked, {p5:String}),
-                                    [arrayFold(
-                                        (text, digits) -> replaceAll(text, digits, concat('"(text)', substring(digits, 2))),
-                                        long,
-                                        properties
-                                    )]
-                                )[1]
+                        [arrayMap(
+                            document -> if(document = '', raw, replaceRegexpAll(
+                                replaceRegexpAll(arrayMap(
+                                    tagged -> JSONExtractRaw(tagged, {p5:String}),
+                                    [replaceRegexpAll(document, '"((?:\\(text\\))*-?[1-9][0-9]{18,})"([,}\\]]|$)', '"(text)\\1"\\2')]
+                                )[1], '"(-?[1-9][0-9]{18,})"([,}\\]]|$)', '\\1\\2'),
+                                '"\\(text\\)((?:\\(text\\))*-?[1-9][0-9]{18,})"([,}\\]]|$)',
+                                '"\\1"\\2'
                             )),
-                            [arrayDistinct(extractAll(raw, '"-?[1-9][0-9]{18,}"'))]
-                        )[1])]
+                            [if(length(raw) > 20 AND match(raw, '"(-?[1-9][0-9]{18,})"([,}\\]]|$)'), properties, '')]
+                        )[1]]
                     )[1],
                     [JSONExtractRaw(properties, {p5:String})]
                 )[1]
