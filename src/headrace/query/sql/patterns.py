@@ -13,6 +13,9 @@ _LITERAL: Final = re.compile(r"(?:[\w /:=&%#@,;'\"<>~!-]|\\x\{[0-7]?[0-9a-f]\})+
 
 _CODE: Final = re.compile(r"\\x\{([0-9a-f]+)\}")
 
+_REPEATED_FLAGS: Final = re.compile(r"\(\?[A-Za-z-]*\)[?*+{]")
+"""A group of flags and a repetition; in a class of characters it may be neither."""
+
 _FOLDED_TO_ASCII: Final = {"k": "\N{KELVIN SIGN}", "s": "\N{LATIN SMALL LETTER LONG S}"}
 """The characters beyond ASCII that equal one of ASCII where case is ignored."""
 
@@ -51,9 +54,11 @@ def _engine_pattern(pattern: str) -> str:
 
     The engine lets `.` match a new line. Before it runs RE2 it searches for a text that it believes
     to be required, and takes the last byte of a character for the whole of it: `é?` finds only
-    texts with the first byte of `é`. It does not search where there is an alternative. NUL occurs
-    in no stored text, and the engine would end the pattern there.
+    texts with the first byte of `é`. To RE2 a repetition after flags repeats what is before them,
+    to the engine nothing: `ab+(?s)?` finds `a`. The engine does not search where there is an
+    alternative. NUL occurs in no stored text, and the engine would end the pattern there.
     """
     if "\0" in pattern:
         return _NEVER_FOUND
-    return f"(?-s){pattern}" if pattern.isascii() else f"(?-s){_NEVER_FOUND}|{pattern}"
+    is_searched = pattern.isascii() and not _REPEATED_FLAGS.search(pattern)
+    return f"(?-s){pattern}" if is_searched else f"(?-s){_NEVER_FOUND}|{pattern}"
