@@ -65,14 +65,17 @@ FROM (
                                                     startsWith(json, '"'), concat('"', JSONExtractString(json), '"'),
                                                     json
                                                 ),
-                                                [if(length(raw) > 20 AND match(raw, '"(-?[1-9][0-9]{18,})"([,}\\]]|$)'), replaceRegexpAll(
-                                                    replaceRegexpAll(arrayMap(
+                                                [arrayMap(
+                                                    document -> if(document = '', raw, replaceRegexpAll(
+                                                        replaceRegexpAll(arrayMap(
                                                             tagged -> JSONExtractRaw(tagged, {p4:String}),
-                                                            [replaceRegexpAll(properties, '"((?:\\(text\\))*-?[1-9][0-9]{18,})"([,}\\]]|$)', '"(text)\\1"\\2')]
+                                                            [replaceRegexpAll(document, '"((?:\\(text\\))*-?[1-9][0-9]{18,})"([,}\\]]|$)', '"(text)\\1"\\2')]
                                                         )[1], '"(-?[1-9][0-9]{18,})"([,}\\]]|$)', '\\1\\2'),
-                                                    '"\\(text\\)((?:\\(text\\))*-?[1-9][0-9]{18,})"([,}\\]]|$)',
-                                                    '"\\1"\\2'
-                                                ), raw)]
+                                                        '"\\(text\\)((?:\\(text\\))*-?[1-9][0-9]{18,})"([,}\\]]|$)',
+                                                        '"\\1"\\2'
+                                                    )),
+                                                    [if(length(raw) > 20 AND match(raw, '"(-?[1-9][0-9]{18,})"([,}\\]]|$)'), properties, '')]
+                                                )[1]]
                                             )[1],
                                             [JSONExtractRaw(properties, {p4:String})]
                                         )[1]
