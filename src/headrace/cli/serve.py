@@ -14,7 +14,7 @@ import click
 from headrace import __version__
 from headrace.base.build import build_digest
 from headrace.base.clock import SystemClock
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, Unavailable
 from headrace.base.line_writer import LineWriter
 from headrace.base.logs import configure_logging, get_logger
 from headrace.base.metrics import METRICS_DIRECTORY_VARIABLE
@@ -145,6 +145,9 @@ def _run_child(
     except OperatorError as error:
         click.echo(f"headrace: {error}", err=True)
         sys.exit(EXIT_OPERATOR_ERROR)
+    except Unavailable as error:  # such as a full disk: the supervisor tries again
+        get_logger().error("process_failed", reason=str(error))
+        sys.exit(1)
 
 
 async def _supervise(

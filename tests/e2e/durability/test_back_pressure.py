@@ -1,14 +1,16 @@
 """The service returns 503 when the disk is nearly full or the backlog is large, and recovers."""
 
+import json
 import os
 import signal
 import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
+from itertools import takewhile
 
 import pytest
 
-from testing.service import Service, wait_until
+from testing.service import HEADRACE, Service, clean_environment, wait_until
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.envelopes import UNAVAILABLE, error_envelope, outcome, success
 
@@ -97,3 +99,28 @@ def test_nearly_full_disk_is_503_until_space_is_freed(dedicated_service: Service
         assert outcome(before) == outcome(after) == (200, success("/track"))
         assert stored == {"before": 1}
         assert service.counts(website, "events", "event_name") == {"before": 1, "after": 1}
+
+
+def test_first_start_on_a_full_disk_has_its_reason_in_the_log(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service()
+    command = [HEADRACE, "serve", "--data", str(service.data), "--port", "0"]
+    with (
+        small_disk(service, mebibytes=1),
+        subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env=clean_environment()
+        ) as serving,
+    ):
+        assert serving.stderr is not None
+        lines = map(json.loads, serving.stderr)
+        try:
+            until_death = list(takewhile(lambda line: line["event_name"] != "process_died", lines))
+        finally:
+            serving.terminate()
+    reason = "cannot prepare the store: ClickHouse rejected a statement: NOT_ENOUGH_SPACE (243)"
+    assert [
+        (line["event_name"], line["reason"])
+        for line in until_death
+        if (line["process"], line["level"]) == ("engine", "error")
+    ] == [("process_failed", reason)]
