@@ -38,8 +38,8 @@ WRONG_ENGINES: Final[tuple[WrongEngine, ...]] = (
         "custom",
         "a pattern must match the whole text",
         _PATTERNS,
-        'return f"(?-s){pattern}" if pattern.isascii()',
-        'return f"(?-s)^(?:{pattern})$" if pattern.isascii()',
+        'return f"(?-s){pattern}" if is_searched',
+        'return f"(?-s)^(?:{pattern})$" if is_searched',
     ),
     WrongEngine(
         "custom",
