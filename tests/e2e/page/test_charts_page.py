@@ -249,18 +249,27 @@ def test_the_line_of_an_error_ends_with_the_hour_that_goes_on(page: Page) -> Non
     assert own.problems() == []
 
 
-def test_names_of_limits_stand_beside_the_line_of_a_web_vital(page: Page) -> None:
-    """The line ends just above the limit, where the name would be."""
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ((2900, 2900, 2900, 9000, 9000, 9000, 9000), ["good up to 2.50 s", "poor above 4.00 s"]),
+        ((2550, 2700, 2550, 2700, 2550, 2700, 2550), ["good up to 2.50 s"]),
+    ],
+    ids=["ends above", "is above everywhere"],
+)
+def test_names_of_limits_stand_beside_the_line_of_a_web_vital(
+    page: Page, values: tuple[int, ...], named: list[str]
+) -> None:
     own = Page(page.tab, page.service, page.service.website(public=True))
     now = datetime.now(UTC)
     vitals = [
         {
             "metricName": "LCP",
-            "metricValue": 2900 if days < 3 else 9000,
+            "metricValue": value,
             "path": "/",
             "timestamp": int((now - timedelta(days=days)).timestamp() * 1000),
         }
-        for days in range(7)
+        for days, value in enumerate(values)
     ]
     sent = page.service.post(f"/vitals?website_id={own.website}", vitals)
     assert sent.status_code == 200, sent.text
@@ -284,7 +293,7 @@ def test_names_of_limits_stand_beside_the_line_of_a_web_vital(page: Page) -> Non
         for start, end in pairwise(line["points"])
         if _crosses(start, end, name)
     ]
-    assert [name["text"] for name in names] == ["good up to 2.50 s", "poor above 4.00 s"]
+    assert [name["text"] for name in names] == named
     assert crossed == []
     assert own.problems() == []
 

@@ -11,11 +11,15 @@ const EDGE_PX = 4;
 
 /** Draw limits over a chart, where their values are in sight. @param {Limit[]} limits */
 export function limitsOver(limits) {
-  return (/** @type {any} */ plot, /** @type {import("./timeseries.js").Look} */ look) => limits.forEach((limit) => drawLimit(plot, limit, look));
+  return (/** @type {any} */ plot, /** @type {import("./timeseries.js").Look} */ look) => {
+    /** @type {Box[]} */
+    const taken = [];
+    limits.forEach((limit) => drawLimit(plot, limit, look, taken));
+  };
 }
 
-/** @param {any} plot @param {Limit} limit @param {import("./timeseries.js").Look} look */
-function drawLimit(plot, { value, label, color }, look) {
+/** @param {any} plot @param {Limit} limit @param {import("./timeseries.js").Look} look @param {Box[]} taken  by names, of which this is one then */
+function drawLimit(plot, { value, label, color }, look, taken) {
   const { ctx, bbox } = plot;
   const y = Math.round(plot.valToPos(value, "y", true));
   if (y < bbox.top || y > bbox.top + bbox.height) return;
@@ -30,7 +34,9 @@ function drawLimit(plot, { value, label, color }, look) {
   ctx.font = look.font.replace(`${look.fontPx}px`, `${look.fontPx * devicePixelRatio}px`);
   ctx.textAlign = "right";
   ctx.textBaseline = "bottom";
-  const { right, bottom } = freeBox(plot, { y, width: ctx.measureText(label).width, height: look.fontPx * devicePixelRatio });
+  const box = freeBox(plot, { y, width: ctx.measureText(label).width, height: look.fontPx * devicePixelRatio }, taken);
+  const { right, bottom } = box;
+  taken.push(box);
   ctx.setLineDash([]);
   ctx.lineWidth = EDGE_PX * devicePixelRatio;
   ctx.lineJoin = "round";
@@ -40,18 +46,25 @@ function drawLimit(plot, { value, label, color }, look) {
   ctx.restore();
 }
 
-/** Where a name stands above its limit: as far to the right as the lines of the chart leave room. @param {any} plot @param {{y: number, width: number, height: number}} name @returns {Box} */
-function freeBox(plot, { y, width, height }) {
+/**
+ * Where a name stands: as far to the right as the lines of the chart and other names leave room above its limit, or else below it.
+ * @param {any} plot @param {{y: number, width: number, height: number}} name @param {Box[]} taken @returns {Box}
+ */
+function freeBox(plot, { y, width, height }, taken) {
   const { left: start, width: room } = plot.bbox;
-  const edge = EDGE_PX * devicePixelRatio;
-  const bottom = y - GAP_PX * devicePixelRatio;
-  const at = (/** @type {number} */ right) => ({ left: right - width, right, top: bottom - height, bottom });
+  const [gap, edge] = [GAP_PX * devicePixelRatio, EDGE_PX * devicePixelRatio];
   const last = start + room - edge;
-  for (let right = last; right - width >= start + edge; right -= width / 4) {
-    const { left, top } = at(right);
-    if (!isCrossed(plot, { left: left - edge, right: right + edge, top: top - edge, bottom: bottom + edge })) return at(right);
-  }
-  return at(last);
+  const boxes = [y - gap, y + gap + height].flatMap((bottom) =>
+    Array.from({ length: Math.max(1, Math.floor((4 * (room - width - 2 * edge)) / width) + 1) }, (_, step) => {
+      const right = last - (step * width) / 4;
+      return { left: right - width, right, top: bottom - height, bottom };
+    }),
+  );
+  const isFree = (/** @type {Box} */ { left, right, top, bottom }) => {
+    const around = { left: left - edge, right: right + edge, top: top - edge, bottom: bottom + edge };
+    return !isCrossed(plot, around) && !taken.some((other) => other.left < right && other.right > left && other.top < bottom && other.bottom > top);
+  };
+  return /** @type {Box} */ (boxes.find(isFree) ?? boxes[0]);
 }
 
 /** Whether a line of the chart is in a part of it. @param {any} plot @param {Box} box */
