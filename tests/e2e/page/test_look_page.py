@@ -1,6 +1,7 @@
 """What fits where: phones, long names, colors and paper, in a real Chromium."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -217,3 +218,28 @@ def test_views_and_the_foot_below_them_are_reached_in_a_low_window(page: Page) -
     assert [name for name, is_reached in reached if not is_reached] == []
     assert [name for name, _ in reached][-4:] == ["Colours", "Keys", "API", "Sign in"]
     assert scrolled == [0]
+
+
+def test_small_shares_of_retention_look_different(page: Page) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    came = [(0, 1), (0, 1), (0, 1), (0, 1), *[(0,)] * 96, (1,)]
+    events = [
+        {"name": "a", "anonymousId": f"v{visitor}", "timestamp": START_MS - ago * 86_400_000}
+        for visitor, days in enumerate(came)
+        for ago in (3 - day for day in days)
+    ]
+    sent = own.service.post(f"/track?website_id={own.website}", events)
+    assert sent.status_code == 200, sent.text
+    cohorts: dict[str, Any] = {
+        "first": {"filters": []},
+        "return": {"filters": []},
+        "granularity": "daily",
+    }
+    own.open("retention", last="7", query=json.dumps({**cohorts, "periods": 4}))
+    own.settle()
+    shares = own.until(
+        "[...document.querySelectorAll('tbody tr:nth-child(2) .heat')]"
+        ".map((one) => [one.textContent, one.style.getPropertyValue('--share')])"
+    )
+
+    assert shares == [["0%", "0"], ["4.0%", "0.2"], ["0%", "0"], ["0%", "0"]]

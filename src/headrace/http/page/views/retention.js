@@ -93,10 +93,10 @@ function useWindow() {
   return found;
 }
 
-/** @param {{count: number | null, size: number, isOpen?: boolean}} props */
+/** A cell is as dark as the root of its share: few come back, and those shares could not be told from each other beside the first. @param {{count: number | null, size: number, isOpen?: boolean}} props */
 function Share({ count, size, isOpen = false }) {
   const title = count == null ? "Not yet" : `${exactNumber(count)} of ${exactNumber(size)}${isOpen ? " so far" : ""}`;
-  return html`<td class=${`number heat ${isOpen ? "open" : ""}`} style=${{ "--share": count == null ? 0 : count / size }} title=${title}>${count == null ? "" : percent(count / size)}</td>`;
+  return html`<td class=${`number heat ${isOpen ? "open" : ""}`} style=${{ "--share": count ? Math.sqrt(count / size) : 0 }} title=${title}>${count == null ? "" : percent(count / size)}</td>`;
 }
 
 /** @param {string} text @returns {Wanted} */
