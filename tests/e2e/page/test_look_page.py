@@ -220,6 +220,26 @@ def test_views_and_the_foot_below_them_are_reached_in_a_low_window(page: Page) -
     assert scrolled == [0]
 
 
+@pytest.mark.parametrize("width", [360, 1280])
+def test_groups_of_a_funnel_are_within_their_column(page: Page, width: int) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    event = {"name": "a", "path": "/beans/colombia", "anonymousId": "v", "timestamp": START_MS}
+    sent = own.service.post(f"/track?website_id={own.website}", [event])
+    assert sent.status_code == 200, sent.text
+    own.set_width(width)
+    steps: list[dict[str, Any]] = [{"name": "Checkout", "filters": []}] * 5
+    own.open("funnels", query=json.dumps({"steps": steps, "groupBy": "path"}))
+    own.settle()
+    groups = own.until(
+        "((all) => all.length && all.map((one) => [one.textContent,"
+        " one.firstChild.getBoundingClientRect().right <= one.getBoundingClientRect().right]))"
+        "([...document.querySelectorAll('tbody th:has(bdi)')])"
+    )
+    own.set_width(1280)
+
+    assert groups == [["/beans/colombia", True]]
+
+
 def test_small_shares_of_retention_look_different(page: Page) -> None:
     own = Page(page.tab, page.service, page.service.website(public=True))
     came = [(0, 1), (0, 1), (0, 1), (0, 1), *[(0,)] * 96, (1,)]
