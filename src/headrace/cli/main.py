@@ -83,7 +83,8 @@ COMMANDS: Mapping[str, LazyCommand] = {
         "Erase rows of a website for good, while the service runs or not.",
     ),
     "erasures": LazyCommand(
-        "commands.rows.erase:erasures", "List and export the erasures of a data directory."
+        "commands.rows.erase:erasures",
+        "List and export erasures, and forget a machine that is gone.",
     ),
     "storage": LazyCommand(
         "commands.rows.storage:storage_command",

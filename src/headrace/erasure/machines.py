@@ -12,7 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from headrace.base.clock import MILLISECONDS_PER_DAY, Clock, utc_datetime
-from headrace.base.errors import StoreUnavailable
+from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.erasure.receipt import describe_gone_machine
 from headrace.ports.rows.erasure import Erasure, ErasureStore
 from headrace.ports.rows.shared_erasures import ErasurePart, Machine, SharedErasures
@@ -112,7 +112,7 @@ class ErasingMachines:
         return "; ".join(
             f"the machine {machine.id}, seen last at {_time(machine.seen_ms)}, has not erased yet"
             for machine in self._unfinished(erasure)
-            if machine.seen_ms < since_ms
+            if 0 < machine.seen_ms < since_ms
         )
 
     def with_all_parts(self, erasure: Erasure) -> Erasure:
@@ -121,7 +121,7 @@ class ErasingMachines:
         for part in self._parts(erasure):
             rows.update(part.rows)
         gone = tuple(
-            describe_gone_machine(machine.id, _time(machine.seen_ms))
+            describe_gone_machine(machine.id, _time(machine.seen_ms) if machine.seen_ms else None)
             for machine in self._unfinished(erasure)
         )
         return replace(erasure, rows=dict(rows), by_hand=gone)
@@ -168,6 +168,28 @@ class ErasingMachines:
 
     def _now_ms(self) -> int:
         return self._clock.now_ms()
+
+
+def forget_machine(shared: SharedErasures, machine_id: str, *, clock: Clock) -> None:
+    """Note that a machine is gone for good: neither its clock nor its files are waited for.
+
+    Receipts name it where it has not erased, and it takes part again when it is started. Raises
+    `OperatorError` where it is unknown or runs, and `StoreUnavailable`.
+    """
+    machines = {machine.id: machine for machine in shared.machines()}
+    machine = machines.get(machine_id)
+    if machine is None:
+        known = f"; known are: {', '.join(sorted(machines))}" if machines else ""
+        raise OperatorError(f"no machine has the name {machine_id!r}{known}")
+    if not machine.seen_ms:
+        return
+    now_ms = clock.now_ms()
+    is_running = now_ms - RUNNING_MS <= machine.seen_ms <= now_ms + MAX_CLOCK_SKEW_MS
+    if is_running or not shared.forget_machine(machine):
+        raise OperatorError(
+            f"the machine {machine_id} runs, or has run in the last {RUNNING_MS // 1000} seconds: "
+            "stop it first"
+        )
 
 
 class OneMachine:

@@ -106,11 +106,15 @@ def describe_what_remains(
     return tuple(remains)
 
 
-def describe_gone_machine(machine_id: str, seen: str) -> str:
-    """Return what remains to be done where a machine has not erased and runs no more."""
+def describe_gone_machine(machine_id: str, seen: str | None) -> str:
+    """Return what remains to be done where a machine has not erased and runs no more.
+
+    `seen` is when it was seen last, None for a machine that was forgotten.
+    """
+    state = "was forgotten" if seen is None else f"was seen last at {seen}"
     return (
-        f"The machine {machine_id} was seen last at {seen} and has not erased: its data directory "
-        "may contain the rows. It erases them when it is started again."
+        f"The machine {machine_id} {state} and has not erased: its data directory may contain the "
+        "rows. It erases them when it is started again."
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from headrace.base.clock import utc_day
+from headrace.base.datetime_text import format_iso
 from headrace.model.audit import AuditAction, AuditedChange
 from headrace.model.export import END_OF_TIME_MS, FIRST_TIME_MS, ExportRequest
 from headrace.model.imports import ImportRequest
@@ -11,6 +12,7 @@ from headrace.model.stored_rows import ExpiredRows
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.quarantine import StoredEntry
 from headrace.ports.rows.erasure import Erasure
+from headrace.ports.rows.shared_erasures import Machine
 
 
 def erasure_change(erasure: Erasure) -> AuditedChange:
@@ -24,6 +26,19 @@ def erasure_change(erasure: Erasure) -> AuditedChange:
             "rows": dict(erasure.rows),
         },
         website_ids=(erasure.website_id,),
+    )
+
+
+def forgotten_machine_change(machine: Machine) -> AuditedChange:
+    """Return the change of noting that a machine is gone for good, as it was before."""
+    return AuditedChange(
+        action=AuditAction.MACHINE_FORGET,
+        object_id=machine.id,
+        before={
+            "id": machine.id,
+            "firstSeen": format_iso(machine.first_seen_ms),
+            "lastSeen": format_iso(machine.seen_ms),
+        },
     )
 
 

@@ -34,6 +34,7 @@ class AuditAction(Enum):
     CODE_USE = "code.use"
     QUARANTINE_RETRY = "quarantine.retry"
     ERASURE_CREATE = "erasure.create"
+    MACHINE_FORGET = "machine.forget"
     ROWS_PRUNE = "rows.prune"
     ROWS_IMPORT = "rows.import"
     ROWS_EXPORT = "rows.export"

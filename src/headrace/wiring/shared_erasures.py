@@ -38,6 +38,11 @@ class DirectoryErasures:
         with self._opened() as shared:
             return shared.machines()
 
+    def forget_machine(self, machine: Machine) -> bool:
+        """Note that a machine is gone for good; see `SharedErasures.forget_machine`."""
+        with self._opened() as shared:
+            return shared.forget_machine(machine)
+
     def announce(self, erasure: Erasure) -> None:
         """Let all machines know an erasure."""
         with self._opened() as shared:

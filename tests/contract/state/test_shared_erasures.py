@@ -5,16 +5,23 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from sqlalchemy import delete, text
+from sqlalchemy import delete
 
 from headrace.adapters.directory.connection import open_database
 from headrace.adapters.directory.sql_directory import SqlDirectory
 from headrace.adapters.directory.tables import ERASURES
 from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.base.clock import FixedClock
-from headrace.base.errors import StoreUnavailable
-from headrace.erasure.machines import GONE_MS, RUNNING_MS, ErasingMachines
+from headrace.base.errors import OperatorError, StoreUnavailable
+from headrace.erasure.machines import (
+    GONE_MS,
+    MAX_CLOCK_SKEW_MS,
+    RUNNING_MS,
+    ErasingMachines,
+    forget_machine,
+)
 from headrace.erasure.receipt import describe_gone_machine
+from headrace.model.audit import AuditAction, AuditedChange
 from headrace.model.erasure import SelectorKind, Subject
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.rows.erasure import Erasure
@@ -153,8 +160,8 @@ def test_a_machine_takes_part_where_no_clock_is_far_ahead_of_its_own(
         assert str(refused.value) == reason
 
 
-def test_a_machine_that_is_gone_with_its_clock_ahead_delays_nothing_once_its_row_is_deleted(
-    make: MachineMaker, clock: FixedClock, location: str | Path
+def test_a_machine_that_is_gone_with_its_clock_ahead_delays_nothing_once_it_is_forgotten(
+    make: MachineMaker, clock: FixedClock, directory: SqlDirectory
 ) -> None:
     (first, _), (gone, _) = make("a"), make("b")
     clock.advance(HOUR_MS)
@@ -162,13 +169,101 @@ def test_a_machine_that_is_gone_with_its_clock_ahead_delays_nothing_once_its_row
     clock.advance(-HOUR_MS)
     with pytest.raises(StoreUnavailable, match="the clock of the machine b is 3600 s ahead"):
         first.join()
-    database = open_database(location)
-    with database.write_engine.begin() as connection:
-        connection.execute(text("DELETE FROM machines WHERE id = 'b'"))  # as the guide says
-    database.write_engine.dispose()
+    forget_machine(directory.shared_erasures, "b", clock=clock)
     first.note_clean(ERASURE)
     first.note_files_clean(ERASURE)
     assert (first.are_answers_clean(ERASURE), first.are_files_clean(ERASURE)) == (True, True)
+    assert first.describe_absent(ERASURE) == ""
+    (gone_text,) = first.with_all_parts(ERASURE).by_hand
+    assert gone_text == (
+        "The machine b was forgotten and has not erased: its data directory may contain the rows. "
+        "It erases them when it is started again."
+    )
+
+
+@pytest.mark.parametrize("away_ms", [10, 2 * HOUR_MS])
+@pytest.mark.parametrize("ahead_ms", [0, HOUR_MS])
+def test_a_forgotten_machine_that_is_started_again_erases_what_it_has(
+    ahead_ms: int, away_ms: int, make: MachineMaker, clock: FixedClock, directory: SqlDirectory
+) -> None:
+    (first, _), (gone, _) = make("a"), make("b")
+    clock.advance(ahead_ms)
+    gone.join()
+    clock.advance(RUNNING_MS + 1 - ahead_ms)
+    forget_machine(directory.shared_erasures, "b", clock=clock)
+    later = replace(ERASURE, requested_ms=clock.now_ms())
+    first.note_clean(later)
+    first.note_files_clean(later)
+    assert first.are_files_clean(later)
+    (back, _) = make("b")
+    clock.advance(away_ms)
+    assert back.adopt() == [later]
+    assert not first.are_files_clean(later)
+
+
+def test_forgetting_a_machine_has_one_line_in_the_audit_log(
+    make: MachineMaker, clock: FixedClock, directory: SqlDirectory
+) -> None:
+    (gone, _) = make("b")
+    gone.join()
+    clock.advance(RUNNING_MS + 1)
+    revision = directory.revision()
+    shared = directory.acting_as("cli ann").shared_erasures
+    for _ in range(2):
+        forget_machine(shared, "b", clock=clock)
+    assert shared.machines() == (Machine("b", 0, 0),)
+    assert directory.revision() == revision
+    (line,) = directory.audit_log.lines(limit=10)
+    assert (line.by, line.change) == (
+        "cli ann",
+        AuditedChange(
+            action=AuditAction.MACHINE_FORGET,
+            object_id="b",
+            before={
+                "id": "b",
+                "firstSeen": "2023-11-14T22:13:20.000Z",
+                "lastSeen": "2023-11-14T22:13:20.000Z",
+            },
+        ),
+    )
+
+
+RUNNING = "the machine b runs, or has run in the last 20 seconds: stop it first"
+
+
+@pytest.mark.parametrize(
+    ("machine_id", "seen_ago_ms", "reason"),
+    [
+        ("c", RUNNING_MS + 1, "no machine has the name 'c'; known are: b"),
+        ("b", RUNNING_MS, RUNNING),
+        ("b", -MAX_CLOCK_SKEW_MS, RUNNING),
+    ],
+    ids=["unknown", "just seen", "clock a little ahead"],
+)
+def test_a_machine_that_is_unknown_or_runs_is_not_forgotten(
+    machine_id: str, seen_ago_ms: int, reason: str, clock: FixedClock, directory: SqlDirectory
+) -> None:
+    directory.shared_erasures.note_seen("b")
+    clock.advance(seen_ago_ms)
+    before = directory.shared_erasures.machines()
+    with pytest.raises(OperatorError) as refused:
+        forget_machine(directory.shared_erasures, machine_id, clock=clock)
+    assert str(refused.value) == reason
+    assert directory.shared_erasures.machines() == before
+    assert directory.audit_log.lines(limit=10) == ()
+
+
+def test_a_machine_that_was_seen_meanwhile_is_not_forgotten(
+    directory: SqlDirectory, clock: FixedClock
+) -> None:
+    shared = directory.shared_erasures
+    shared.note_seen("b")
+    (read,) = shared.machines()
+    clock.advance(HOUR_MS)
+    shared.note_seen("b")
+    assert not shared.forget_machine(read)
+    assert shared.machines() == (Machine("b", NOON, NOON + HOUR_MS),)
+    assert directory.audit_log.lines(limit=10) == ()
 
 
 def test_a_machine_whose_clock_was_ahead_at_first_is_waited_for(

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from headrace.adapters.directory.sql_directory import open_directory
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
+from headrace.base.clock import FixedClock, SystemClock
+from headrace.erasure.receipt import describe_gone_machine
 from headrace.ports.event_log import LogOffset
 from headrace.ports.quarantine import QuarantineEntry
 from testing.servers.clickhouse import ClickHouseServers, address_of, new_database
@@ -23,8 +26,14 @@ LONG_S = 3600
 
 
 @pytest.fixture
+def database_url(postgresql: PostgreSQL) -> str:
+    """The directory of both machines."""
+    return postgresql.new_database()
+
+
+@pytest.fixture
 def machines(
-    tmp_path: Path, clickhouse_servers: ClickHouseServers, postgresql: PostgreSQL
+    tmp_path: Path, clickhouse_servers: ClickHouseServers, database_url: str
 ) -> Iterator[tuple[Service, Service]]:
     """Two machines over one ClickHouse, whose replaced parts go soon. The second loads late."""
     (server, *_) = clickhouse_servers.servers
@@ -32,7 +41,7 @@ def machines(
     settings = {
         **PATIENT_QUERIES,
         "HEADRACE_CLICKHOUSE_URL": address_of([server], database),
-        "HEADRACE_DATABASE_URL": postgresql.new_database(),
+        "HEADRACE_DATABASE_URL": database_url,
     }
     late = {**settings, "HEADRACE_LOAD_INTERVAL_S": str(LONG_S)}
     pair = (
@@ -150,6 +159,31 @@ def test_a_machine_that_was_away_erases_when_it_is_back(
     (done,) = until_done(first, second)
     assert (done["rows"]["events"], done["lastError"]) == (1, None)
     assert files_with(second, "ann-secret") == []
+    assert visitors(first, website, ["events"]) == {"events": {"bob-public": 1, "eve": 2}}
+
+
+def test_machines_erase_without_one_that_is_gone_with_its_clock_ahead_once_it_is_forgotten(
+    machines: tuple[Service, Service], database_url: str
+) -> None:
+    first, second = machines
+    website, caller = first.website(), bearer(first.key("manage:data"))
+    send_examples(first, website)
+    hour_ahead = FixedClock(SystemClock().now_ms() + LONG_S * 1000)
+    directory = open_directory(database_url, hour_ahead)
+    directory.shared_erasures.note_seen("gone")
+    directory.close()
+
+    def request_erasure() -> int:
+        body, url = {"anonymousId": "ann-secret"}, f"/v1/erasures?website_id={website}"
+        return first.post(url, body, headers=caller).status_code
+
+    for machine in machines:
+        wait_until(lambda one=machine: "erasures_not_followed" in one.log_text(), "it is noticed")
+    assert request_erasure() == 503
+    second.command("erasures", "forget-machine", "gone")
+    wait_until(lambda: request_erasure() == 202, "the machines erase again")
+    done = until_done(first, second)[0]
+    assert done["byHand"][-1] == describe_gone_machine("gone", None)
     assert visitors(first, website, ["events"]) == {"events": {"bob-public": 1, "eve": 2}}
 
 

@@ -1,5 +1,6 @@
 """`headrace erase`: what goes from every file of a data directory, and what stays."""
 
+import getpass
 import json
 import subprocess
 from collections.abc import Callable, Iterable
@@ -8,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from headrace.base.clock import MILLISECONDS_PER_DAY, SystemClock
+from headrace.adapters.directory.sql_directory import open_directory
+from headrace.base.clock import MILLISECONDS_PER_DAY, FixedClock, SystemClock
 from headrace.model.data_retention import RetentionChange
 from headrace.model.tenancy import WebsiteChange, WebsiteId
 from testing import files
@@ -167,6 +169,35 @@ def test_an_erasure_whose_service_ends_says_so_and_goes_on_later(
         " and `headrace erasures list` shows its state\n"
     )
     assert (waiting.returncode, printed, message) == (1, "", expected)
+
+
+def test_a_machine_that_is_gone_is_forgotten_by_command(tmp_path: Path) -> None:
+    one = Service(tmp_path / "data")
+    one.command("website", "create", "--name", "Shop")
+    hour_ahead = FixedClock(SystemClock().now_ms() + 3_600_000)
+    directory = open_directory(one.data / "directory.sqlite", hour_ahead)
+    directory.shared_erasures.note_seen("gone")
+    directory.close()
+
+    def forget(name: str) -> tuple[int, str, str]:
+        command = [HEADRACE, "erasures", "forget-machine", name, "--data", str(one.data)]
+        done = run_to_end(command)
+        return done.returncode, done.stdout, done.stderr
+
+    unknown = "headrace: no machine has the name 'lost'; known are: gone\n"
+    assert forget("lost") == (1, "", unknown)
+    shown = "The machine gone is forgotten. Erasures do not wait for it.\n"
+    assert forget("gone") == (0, shown, "")
+    assert one.command("erasures", "forget-machine", "gone") == {"forgotten": "gone"}
+    line, created = one.command("audit", "--limit", "2")
+    assert (line["by"], line["action"], line["object"], line["before"]["id"], line["after"]) == (
+        f"cli {getpass.getuser()}",
+        "machine.forget",
+        "gone",
+        "gone",
+        None,
+    )
+    assert created["action"] == "website.create"
 
 
 def test_subject_access_shows_all_rows_with_all_columns(

@@ -6,10 +6,12 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, Table, and_, insert, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
+from headrace.adapters.directory.audit_lines import record_change
 from headrace.adapters.directory.connection import DirectoryDatabase
 from headrace.adapters.directory.statements import insert_row
 from headrace.adapters.directory.tables import ERASURE_KEY, ERASURE_PARTS, ERASURES, MACHINES
 from headrace.adapters.directory.transactions import Author, reading, writing
+from headrace.formats.audited_changes import forgotten_machine_change
 from headrace.model.erasure import SelectorKind, Subject
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.rows.erasure import Erasure
@@ -53,6 +55,18 @@ class SqlSharedErasures:
         with reading(self._database) as connection:
             rows = connection.execute(select(MACHINES)).all()
         return tuple(Machine(row.id, row.first_seen_ms, row.seen_ms) for row in rows)
+
+    def forget_machine(self, machine: Machine) -> bool:
+        """Note that a machine is gone for good; see `SharedErasures.forget_machine`."""
+        is_unchanged = and_(MACHINES.c.id == machine.id, MACHINES.c.seen_ms == machine.seen_ms)
+        with writing(self._database, self._author, bumps_revision=False) as transaction:
+            changed = transaction.connection.execute(
+                update(MACHINES).where(is_unchanged).values(first_seen_ms=0, seen_ms=0)
+            )
+            if not changed.rowcount:
+                return False
+            record_change(transaction, forgotten_machine_change(machine))
+        return True
 
     def announce(self, erasure: Erasure) -> None:
         """Let all machines know an erasure; see `SharedErasures.announce`."""

@@ -9,7 +9,11 @@ from headrace.ports.rows.erasure import Erasure
 
 
 class Machine(Struct, frozen=True):
-    """A machine, by the identity of its ledger; when it was seen first and last."""
+    """A machine, by the identity of its ledger; when it was seen first and last.
+
+    Both times are 0 where an operator has noted that it is gone for good; if it runs again, it is a
+    machine that was there before all erasures.
+    """
 
     id: str
     first_seen_ms: int
@@ -45,6 +49,13 @@ class SharedErasures(Protocol):
 
     def machines(self) -> Sequence[Machine]:
         """Return all machines that ever ran."""
+        ...
+
+    def forget_machine(self, machine: Machine) -> bool:
+        """Note that a machine is gone for good, with its line in the audit log.
+
+        Returns whether that was done: nothing changes where it was seen since `machine` was read.
+        """
         ...
 
     def announce(self, erasure: Erasure) -> None:

@@ -14,6 +14,7 @@ from headrace.adapters.erasures.file_erasures import FileErasures
 from headrace.base.clock import SystemClock
 from headrace.base.errors import HeadraceError, OperatorError, StoreUnavailable
 from headrace.base.settings import Settings
+from headrace.erasure import machines
 from headrace.model.erasure import WHOLE_WEBSITE, ErasureRequest
 from headrace.ports.rows.erasure import Erasure
 from headrace.wiring.commands.engine_access import EngineRuntime, connect_engine, find_engine
@@ -66,6 +67,17 @@ def export_erasures_to(settings: Settings, file: Path) -> int:
     found = read_erasure_set(data_dir_paths(settings).root)
     write_erasure_set(found, file)
     return len(found.erasures)
+
+
+def forget_machine(settings: Settings, machine_id: str, *, by: str) -> None:
+    """Note for somebody that a machine of the shared directory is gone. Raises `OperatorError`."""
+    _require_current_data(settings)
+    directory = open_configured_directory(settings, SystemClock())
+    try:
+        shared = directory.acting_as(by).shared_erasures
+        machines.forget_machine(shared, machine_id, clock=SystemClock())
+    finally:
+        directory.close()
 
 
 async def _erase(

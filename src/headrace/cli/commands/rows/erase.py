@@ -14,7 +14,12 @@ from headrace.erasure.receipt import receipt, rows_to_erase
 from headrace.model.erasure import WHOLE_WEBSITE, ErasureRequest
 from headrace.model.tenancy import WebsiteId
 from headrace.ports.rows.erasure import Erasure
-from headrace.wiring.commands.erasure import erase, export_erasures_to, listed_erasures
+from headrace.wiring.commands.erasure import (
+    erase,
+    export_erasures_to,
+    forget_machine,
+    listed_erasures,
+)
 
 
 @click.command("erase")
@@ -97,7 +102,7 @@ def print_erasure(erasure: Erasure, *, dry_run: bool = False, as_json: bool) -> 
 
 @click.group("erasures")
 def erasures() -> None:
-    """List and export the erasures of a data directory."""
+    """List and export erasures, and forget a machine that is gone."""
 
 
 @erasures.command("list")
@@ -133,6 +138,22 @@ def export_erasures(file: Path, data: str | None, as_json: bool) -> None:
         print_json({"file": str(file), "erasures": count})
     else:
         click.echo(f"Wrote {pluralize(count, 'erasure')} to {file}.")
+
+
+@erasures.command("forget-machine", short_help="Wait no longer for a machine that is gone.")
+@click.argument("machine", metavar="NAME")
+@data_options
+def forget_machine_command(machine: str, data: str | None, as_json: bool) -> None:
+    """Let the other machines erase without one that is gone for good, whose name they give.
+
+    Neither its clock nor its files are waited for: receipts of erasures that it has not carried out
+    name it. If it is started again, it takes part again, and erases what it has.
+    """
+    forget_machine(load_settings({"data_dir": data}), machine, by=operator_name())
+    if as_json:
+        print_json({"forgotten": machine})
+    else:
+        click.echo(f"The machine {machine} is forgotten. Erasures do not wait for it.")
 
 
 def _row(erasure: Erasure) -> tuple[str, ...]:
