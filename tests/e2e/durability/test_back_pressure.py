@@ -118,7 +118,8 @@ def test_first_start_on_a_full_disk_has_its_reason_in_the_log(
             until_death = list(takewhile(lambda line: line["event_name"] != "process_died", lines))
         finally:
             serving.terminate()
-    reason = "cannot prepare the store: ClickHouse rejected a statement: NOT_ENOUGH_SPACE (243)"
+    begin = f"cannot prepare the store {service.data / 'store'}"
+    reason = f"{begin}: ClickHouse rejected a statement: NOT_ENOUGH_SPACE (243)"
     assert [
         (line["event_name"], line["reason"])
         for line in until_death

@@ -70,7 +70,7 @@ class ChdbWriter:
 
         Raises `OperatorError` when a newer Headrace wrote them, else `StoreUnavailable`.
         """
-        with raising_store_unavailable("cannot prepare the store"):
+        with raising_store_unavailable(f"cannot prepare the store {self._chdb.directory}"):
             self._chdb.execute(f"CREATE DATABASE IF NOT EXISTS `{self._database}`")
             session = self._open_session()
             prepare_tables(self._chdb, session, self._migrations, database=self._database)
