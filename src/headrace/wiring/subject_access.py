@@ -13,6 +13,6 @@ def subject_access_of(settings: Settings, store: ExportStore) -> SubjectAccessSe
     return SubjectAccessService(
         store,
         dialect=store_dialect(settings),
-        read_entries=FileQuarantine(data_dir_paths(settings).quarantine).decodable,
+        read_entries=FileQuarantine(data_dir_paths(settings).quarantine).readable_contents,
         max_memory_bytes=settings.query_max_memory_bytes,
     )

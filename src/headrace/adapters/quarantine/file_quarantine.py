@@ -79,12 +79,12 @@ class FileQuarantine:
                 f"cannot read {self._path / entry_id}: {system_reason(error)}"
             ) from error
 
-    def readable(self) -> list[StoredEntry]:
+    def decodable_entries(self) -> list[StoredEntry]:
         """Return all entries that can be decoded, sorted by log and offset."""
         found = map(self.find, self.ids())
         return [stored for stored in found if stored is not None]
 
-    def decodable(self) -> list[QuarantineEntry]:
+    def readable_contents(self) -> list[QuarantineEntry]:
         """Return the content of all entries that can be read and decoded."""
         found: list[QuarantineEntry] = []
         for entry_id in self.ids():

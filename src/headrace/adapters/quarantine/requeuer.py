@@ -77,7 +77,7 @@ class QuarantineRequeuer:
 
     def readable_entries(self) -> list[StoredEntry]:
         """Return the entries that can be decoded; see `RetryableQuarantine`."""
-        return self._files.readable()
+        return self._files.decodable_entries()
 
     def find(self, entry_id: str) -> StoredEntry | None:
         """Return one entry, or None; see `RetryableQuarantine`."""
