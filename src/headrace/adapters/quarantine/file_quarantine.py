@@ -164,6 +164,6 @@ def _to_json_value(value: object) -> object:
         return value
     try:
         msgspec.json.decode(value)
-    except msgspec.MsgspecError:
+    except ValueError:  # also what msgspec raises, and text that is not UTF-8
         return value
     return msgspec.Raw(value)

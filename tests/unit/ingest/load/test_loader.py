@@ -650,6 +650,18 @@ def test_row_out_of_column_range_is_quarantined(harness: MakeHarness) -> None:
     assert made.names() == ["b"]
 
 
+def test_rejected_item_whose_properties_are_not_utf_8_is_quarantined_as_it_is(
+    harness: MakeHarness,
+) -> None:
+    item = Event("web_a", 2**63, "too late", properties=b'{"text":"\xff"}')
+    record = EventRecord(NOON, UNKNOWN_VISITOR, [item])
+    made = harness(ListedLogs(worker_0=[encode_record(record), events("b")]))
+    made.loader.load_available()
+    (stored,) = FileQuarantine(made.quarantine).decodable_entries()
+    assert decode_record(to_log_record(stored.entry)).items == [item]
+    assert made.names() == ["b"]
+
+
 ADJACENT = {
     "event id": [events("a", event_id="1"), events("again", event_id="1")],
     "idempotency key": [events("a", key=b"k"), events("again", key=b"k")],
