@@ -9,7 +9,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 const OUTPUT = new URL("../../src/headrace/http/tracker/", import.meta.url);
 const EXTRAS = "headrace-extras.js";
 /** Which short names are given first: as good for gzip as a search of some minutes could find. */
-const CORE_LETTERS = "teraXifdnKhsozcWIvNJOFGHgumPTELwMybpYjUZqVBCDkAxSlQR";
+const CORE_LETTERS = "eartZdfnbqxipcSkzNTOGmXvgBIJWRwVUjlKuyhHCFDMPEQYLAos";
 const EXTRAS_LETTERS = "eaticolhdnpPrsubgCmvSTGLUkWAYDXzBxwFNZRHEQOVKyMfIqjJ";
 /** Properties of `web-vitals` that only its own functions and `vitals.ts` read. */
 const VITALS_PROPERTIES =

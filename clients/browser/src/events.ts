@@ -1,8 +1,8 @@
 // Events and other items of this page, unless the visitor or the site is against them.
 
+import { address } from "./addresses";
 import { options } from "./config";
 import { add, type Item } from "./outbox";
-import { address } from "./pages";
 import { forget, ids, isOptedOut, profile, setProfileId } from "./visitor";
 
 let globals: Item = {};

@@ -1,10 +1,12 @@
 // The core of the tracker: puts the parts together, and `window.headrace` before them.
 
-import { base, options, server } from "./config";
-import { clear, identify, isOff, put, send, setGlobalProperties, setTraits } from "./events";
-import { flush, retryNow } from "./outbox";
-import { changed, clean, view, watchPages } from "./pages";
+// In this order the parts are smallest with gzip.
 import { optIn, optOut, profileId, setProfileId } from "./visitor";
+import { changed, view, watchPages } from "./pages";
+import { flush, retryNow } from "./outbox";
+import { clear, identify, isOff, put, send, setGlobalProperties, setTraits } from "./events";
+import { base, options, server } from "./config";
+import { clean } from "./addresses";
 
 /** The address of the second file beside this one, and its integrity value; the build knows them. */
 declare const EXTRAS_FILE: string;

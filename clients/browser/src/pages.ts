@@ -1,10 +1,8 @@
 // Page views and page exits, over real and virtual navigations.
 
-import { matches, options } from "./config";
+import { address, hash } from "./addresses";
 import { send } from "./events";
 import { retryNow, sendOnLeaving, type Item } from "./outbox";
-
-const MAX_ADDRESS = 2000; // the service refuses an item with more than 2,048
 
 /** The address of the view that is open; none of a page that is skipped. */
 let current = "";
@@ -13,31 +11,9 @@ let interactions = 0;
 let depth = 0;
 let pending: ReturnType<typeof setTimeout>;
 
-const hash = (): string => (options.trackHashChanges === "true" ? location.hash : "");
-
 /** What makes a page another one: no parameters, which pages change and remove as they like. */
 const placeNow = (): string => location.pathname + hash();
 let place = placeNow();
-
-/** What is sent of an address: nothing of a skipped page, and of a masked one neither its last part
- * nor its query. `end` is added.
- *
- * Of a query only campaigns and click ids are kept: the rest may name somebody, or let them in.
- * What is too long is cut: otherwise nothing of the page would be stored.
- */
-export const clean = ({ origin, pathname, search }: Location | URL, end = ""): string =>
-  matches("skipPatterns", pathname)
-    ? ""
-    : (
-        origin +
-        (matches("maskPatterns", pathname)
-          ? pathname.replace(/[^/]+$/, "*")
-          : pathname + search.replace(/[?&](?!utm_|\w*clk?id=)[^&]*/g, "").replace(/^&/, "?")) +
-        end
-      ).slice(0, MAX_ADDRESS);
-
-/** What is sent of the address of the page. */
-export const address = (): string => clean(location, hash());
 
 /** The page of another website that led here, without its query: own pages are no referrers, so a
  * session has that of its first page, or none.
