@@ -79,7 +79,7 @@ WRONG_ENGINES: Final[tuple[WrongEngine, ...]] = (
         "custom",
         "integers past 64 bits are texts",
         _PROPERTIES,
-        'untagged = _UNTAGGED.format(again=again, number=_QUOTED_NUMBER, text=_PREFIXED_TEXT)',
+        "untagged = _UNTAGGED.format(again=again, number=_QUOTED_NUMBER, text=_PREFIXED_TEXT)",
         'untagged = "raw" if again else ""',
     ),
     WrongEngine(
