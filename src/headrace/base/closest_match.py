@@ -21,10 +21,10 @@ def closest_match(
     """
     if not 0 < len(name) <= MAX_COMPARED_LENGTH:
         return None
-    normalized = _normalize(name)
+    normalized = normalize(name)
     best, best_similarity = None, min_similarity
     for candidate in candidates:
-        similarity = _similarity(normalized, _normalize(candidate), at_least=best_similarity)
+        similarity = _similarity(normalized, normalize(candidate), at_least=best_similarity)
         if similarity > best_similarity:
             best, best_similarity = candidate, similarity
     return best
@@ -45,5 +45,6 @@ def _similarity(name: str, candidate: str, *, at_least: float) -> float:
     return matcher.ratio() + bonus
 
 
-def _normalize(name: str) -> str:
+def normalize(name: str) -> str:
+    """Return a name as it is compared: in lower case, without underscores, hyphens and spaces."""
     return "".join(character for character in name.lower() if character not in "_- ")

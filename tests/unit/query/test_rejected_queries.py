@@ -65,9 +65,9 @@ REJECTIONS = [
         id="table",
     ),
     pytest.param(
-        query_body(table="Users"),
+        query_body(table="Funnels"),
         "INVALID_TABLE",
-        'Invalid table "Users" (one of events, sessions, profiles, errors, error_spans,'
+        'Invalid table "Funnels" (one of events, sessions, profiles, errors, error_spans,'
         " performance, web_vitals_spans)",
         id="table that is close to none",
     ),
@@ -140,9 +140,9 @@ REJECTIONS = [
         id="aggregate",
     ),
     pytest.param(
-        selecting("*", "median"),
+        selecting("*", "stddev"),
         "INVALID_AGGREGATE",
-        'Invalid aggregate "median" (one of count, uniq, sum, avg, max, min,'
+        'Invalid aggregate "stddev" (one of count, uniq, sum, avg, max, min,'
         " p50, p75, p90, p95, p99,"
         " earliest, latest, good_share, needs_improvement_share, poor_share)",
         id="aggregate that is close to none",
@@ -216,7 +216,7 @@ REJECTIONS = [
     pytest.param(
         query_body(filters=[where("path", "eq", "/")] * 21),
         "TOO_MANY_FILTERS",
-        "Too many filters: 21 given, maximum is 20",
+        "Too many filters in query.filters: 21 given, maximum is 20",
         id="21 filters",
     ),
     pytest.param(
@@ -238,9 +238,9 @@ REJECTIONS = [
         id="operator",
     ),
     pytest.param(
-        filtering("path", "~", "/"),
+        filtering("path", "@", "/"),
         "INVALID_OPERATOR",
-        'Invalid operator "~" (one of eq, ne, gt, lt, gte, lte, contains, not_contains,'
+        'Invalid operator "@" (one of eq, ne, gt, lt, gte, lte, contains, not_contains,'
         " starts_with, not_starts_with, ends_with, not_ends_with, matches, not_matches, in, not_in,"
         " is_set, is_not_set)",
         id="operator that is close to none",
@@ -290,13 +290,13 @@ REJECTIONS = [
     pytest.param(
         filtering("path", "eq", ["/"]),
         "INVALID_VALUE",
-        'Invalid value for column "path": eq takes a single value, not an array',
+        'Invalid value for column "path": eq takes a single value, not an array; in takes one',
         id="array for eq",
     ),
     pytest.param(
         filtering("path", "not_in", "/"),
         "INVALID_VALUE",
-        'Invalid value for column "path": in and not_in take an array of values',
+        'Invalid value for column "path": not_in takes an array of values; ne takes a single one',
         id="scalar for not_in",
     ),
     pytest.param(
@@ -407,13 +407,13 @@ REJECTIONS = [
     pytest.param(
         query_body(compare="previous_year", orderBy=[{"field": "previous.n"}]),
         "INVALID_ORDER_BY",
-        'Invalid orderBy "previous.n": no output has this name',
+        'Invalid orderBy "previous.n": no output has this name (one of n)',
         id="order by the compared values of an output",
     ),
     pytest.param(
         query_body(compare="previous_year", orderBy=[{"field": "previous"}]),
         "INVALID_ORDER_BY",
-        'Invalid orderBy "previous": no output has this name',
+        'Invalid orderBy "previous": no output has this name (one of n)',
         id="order by what is compared",
     ),
     pytest.param(
@@ -435,15 +435,15 @@ REJECTIONS = [
         id="too many last days",
     ),
     pytest.param(
-        query_body({**COUNT, "filters": [PATH] * 6}),
+        query_body(select("*", "count", "all"), {**COUNT, "filters": [PATH] * 6}),
         "TOO_MANY_FILTERS",
-        "Too many filters: 6 given, maximum is 5",
+        "Too many filters in query.selects[1].filters: 6 given, maximum is 5",
         id="six filters of a select",
     ),
     pytest.param(
-        query_body({**COUNT, "filters": [{"or": [PATH]}]}),
+        query_body({**COUNT, "filters": [PATH, {"or": [PATH]}]}),
         "INVALID_FILTER",
-        "Invalid filter: a select takes single filters, not groups",
+        "Invalid filter in query.selects[0].filters[1]: a select takes single filters, not groups",
         id="group in a select",
     ),
     pytest.param(
@@ -481,31 +481,31 @@ REJECTIONS = [
     pytest.param(
         query_body(filters=[{"and": [{"or": [PATH] * 11}, *[PATH] * 10]}]),
         "TOO_MANY_FILTERS",
-        "Too many filters: 21 given, maximum is 20",
+        "Too many filters in query.filters: 21 given, maximum is 20",
         id="21 filters within groups",
     ),
     pytest.param(
-        query_body(filters=[{"or": []}]),
+        query_body(filters=[PATH, {"or": []}]),
         "INVALID_FILTER",
-        "Invalid filter: a group has at least one filter",
+        "Invalid filter in query.filters[1].or: a group has at least one filter",
         id="empty group",
     ),
     pytest.param(
         query_body(filters=[in_groups(PATH, 4)]),
         "INVALID_FILTER",
-        "Invalid filter: groups are at most 3 deep",
+        "Invalid filter in query.filters[0].or[0].or[0].or[0].or: groups are at most 3 deep",
         id="four groups within each other",
     ),
     pytest.param(
         query_body(filters=[{"or": [PATH], "and": [PATH]}]),
         "INVALID_FILTER",
-        'Invalid filter: a group has exactly one key, "or" or "and"',
+        'Invalid filter in query.filters[0]: a group has exactly one key, "or" or "and"',
         id="group with two keys",
     ),
     pytest.param(
-        query_body(filters=[{"or": [PATH], "field": "path"}]),
+        query_body(filters=[{"and": [{"or": [PATH], "field": "path"}]}]),
         "INVALID_FILTER",
-        'Invalid filter: a group has exactly one key, "or" or "and"',
+        'Invalid filter in query.filters[0].and[0]: a group has exactly one key, "or" or "and"',
         id="group with a key of a filter",
     ),
     pytest.param(
@@ -549,6 +549,33 @@ REJECTIONS = [
         "INVALID_START_DATE",
         'Invalid startDate "1.1.2026": must be a date such as 2026-01-31',
         id="startDate of another format",
+    ),
+    *[
+        pytest.param(
+            query_body(**{name: value}),
+            code,
+            f'Invalid {name} "{value}": must be a date such as 2026-01-31; lastDays takes a number'
+            " of days up to today",
+            id=f"{name} {value}",
+        )
+        for name, code, value in (
+            ("startDate", "INVALID_START_DATE", "last_7_days"),
+            ("startDate", "INVALID_START_DATE", "-30d"),
+            ("endDate", "INVALID_END_DATE", "today"),
+            ("endDate", "INVALID_END_DATE", "now-1d"),
+        )
+    ],
+    pytest.param(
+        query_body(startDate="x", endDate="today"),
+        "INVALID_START_DATE",
+        'Invalid startDate "x": must be a date such as 2026-01-31',
+        id="startDate before an endDate as seen from today",
+    ),
+    pytest.param(
+        query_body(startDate="2026-Mar-01"),
+        "INVALID_START_DATE",
+        'Invalid startDate "2026-Mar-01": must be a date such as 2026-01-31',
+        id="name of a month",
     ),
     pytest.param(
         query_body(startDate="2026-02-29"),
@@ -613,8 +640,16 @@ REJECTIONS = [
     pytest.param(
         query_body(timezone="gmt+5"),
         "INVALID_TIMEZONE",
-        'Invalid timezone "gmt+5" (did you mean "Etc/GMT+5"?)',
+        'Invalid timezone "gmt+5": must be an IANA name such as Europe/Berlin; Etc/GMT-5 is 5 h'
+        " ahead of UTC",
         id="offset",
+    ),
+    pytest.param(
+        query_body(timezone="-03:00"),
+        "INVALID_TIMEZONE",
+        'Invalid timezone "-03:00": must be an IANA name such as Europe/Berlin; Etc/GMT+3 is 3 h'
+        " behind UTC",
+        id="offset behind UTC",
     ),
     pytest.param(
         query_body(timezone=2),
@@ -636,7 +671,7 @@ REJECTIONS = [
             ("localtime", "zone of this machine"),
             ("Factory", "zone of an unset clock"),
             ("Europe", "directory"),
-            ("+02:00", "offset"),
+            ("+02:30", "offset of half an hour"),
             ("PST", "abbreviation"),
         )
     ],
@@ -697,7 +732,7 @@ REJECTIONS = [
     pytest.param(
         query_body(orderBy=[{"field": "date"}]),
         "INVALID_ORDER_BY",
-        'Invalid orderBy "date": no output has this name',
+        'Invalid orderBy "date": no output has this name (one of n)',
         id="orderBy date without granularity",
     ),
     pytest.param(

@@ -42,7 +42,10 @@ def check_funnel(
     Raises `InvalidQuery` for the first error.
     """
     _check_number_of_steps(request.steps)
-    filters = [check_filters(EVENTS, step.filters) for step in request.steps]
+    filters = [
+        check_filters(EVENTS, step.filters, f"steps[{index}].filters")
+        for index, step in enumerate(request.steps)
+    ]
     window_s = _check_window(request.window)
     by = check_identity(request.by)
     group_by = None if request.group_by is None else find_column(EVENTS, request.group_by)

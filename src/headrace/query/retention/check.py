@@ -24,6 +24,7 @@ from headrace.query.validate.decode_body import BodyType, check_filter_keys, dec
 from headrace.query.validate.identity import check_identity
 from headrace.query.validate.lengths import parse_whole_number
 from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
+from headrace.query.validate.synonyms import GRANULARITY_SYNONYMS
 
 RETENTION = BodyType(
     RetentionRequest,
@@ -61,8 +62,8 @@ def check_retention(
 
     Raises `InvalidQuery` for the first error.
     """
-    first = check_filters(EVENTS, request.first.filters)
-    returning = check_filters(EVENTS, request.returning.filters)
+    first = check_filters(EVENTS, request.first.filters, "first.filters")
+    returning = check_filters(EVENTS, request.returning.filters, "return.filters")
     granularity = _check_granularity(request.granularity)
     periods = _check_periods(request.periods)
     by = check_identity(request.by)
@@ -105,7 +106,7 @@ def _check_granularity(value: object) -> Granularity:
         detail = f": must be one of {', '.join(names)}"
         raise InvalidQuery(QueryErrorCode.INVALID_GRANULARITY, detail)
     if value not in names:
-        detail = f" {quote_json(value)}{did_you_mean_one_of(value, names)}"
+        detail = f" {quote_json(value)}{did_you_mean_one_of(value, names, GRANULARITY_SYNONYMS)}"
         raise InvalidQuery(QueryErrorCode.INVALID_GRANULARITY, detail)
     return Granularity(value)
 

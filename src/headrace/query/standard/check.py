@@ -138,7 +138,7 @@ def _check_filters_of(
     type_name: str, table: Table, filters: Sequence[wire.Filter]
 ) -> tuple[CheckedCondition, ...]:
     try:
-        return check_filters(table, filters)
+        return check_filters(table, filters, "filters")
     except InvalidQuery as error:
         if error.code not in _NAMES_A_TABLE:
             raise

@@ -49,6 +49,7 @@ from headrace.query.validate.pagination import (
     check_totals,
 )
 from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
+from headrace.query.validate.synonyms import AGGREGATE_SYNONYMS, TABLE_SYNONYMS
 
 
 def check_query(
@@ -67,7 +68,7 @@ def check_query(
     query = request.query
     table = check_table(query.table)
     selects = _check_selects(table, query.selects)
-    filters = check_filters(table, query.filters or ())
+    filters = check_filters(table, query.filters or (), "query.filters")
     group_by = _check_group_by(table, query.group_by or ())
     names = _check_output_names(request, selects, group_by)
     period = check_period(request.start_date, request.end_date, request.last_days)
@@ -143,7 +144,7 @@ def check_table(name: str) -> Table:
     """Return a table by its name or alias. Raises `InvalidQuery`: `Invalid table`."""
     table = find_table(name)
     if table is None:
-        hint = did_you_mean_one_of(name, table_names())
+        hint = did_you_mean_one_of(name, table_names(), TABLE_SYNONYMS)
         raise InvalidQuery(QueryErrorCode.INVALID_TABLE, f" {quote_json(name)}{hint}")
     return table
 
@@ -165,15 +166,19 @@ def _check_selects(table: Table, selects: Sequence[wire.Select]) -> tuple[_Check
     if not selects:
         raise InvalidQuery(QueryErrorCode.INVALID_SELECT, ": at least one is required")
     check_length(len(selects), "maxSelects", QueryErrorCode.TOO_MANY_SELECTS)
-    return tuple(_check_select(table, select) for select in selects)
+    return tuple(
+        _check_select(table, select, f"query.selects[{index}]")
+        for index, select in enumerate(selects)
+    )
 
 
-def _check_select(table: Table, select: wire.Select) -> _CheckedSelect:
+def _check_select(table: Table, select: wire.Select, path: str) -> _CheckedSelect:
     column = None if select.field == ALL_ROWS else find_column(table, select.field)
     try:
         aggregate = Aggregate(select.aggregate)
     except ValueError:
-        hint = did_you_mean_one_of(select.aggregate, (known.value for known in Aggregate))
+        known = (one.value for one in Aggregate)
+        hint = did_you_mean_one_of(select.aggregate, known, AGGREGATE_SYNONYMS)
         detail = f" {quote_json(select.aggregate)}{hint}"
         raise InvalidQuery(QueryErrorCode.INVALID_AGGREGATE, detail) from None
     if column is not None:
@@ -182,7 +187,7 @@ def _check_select(table: Table, select: wire.Select) -> _CheckedSelect:
         detail = f" {quote_json(ALL_ROWS)}: it takes only count, {aggregate.value} needs a column"
         raise InvalidQuery(QueryErrorCode.NOT_AGGREGATABLE, detail)
     alias = _default_alias(select) if select.alias is None else _check_alias(select.alias)
-    filters = check_select_filters(table, select.filters or ())
+    filters = check_select_filters(table, select.filters or (), f"{path}.filters")
     return _CheckedSelect(column, aggregate, alias, filters)
 
 

@@ -9,12 +9,14 @@ from headrace.model.catalog import (
     DATETIME_AGGREGATES,
     PROPERTY_PREFIX,
     SHARE_AGGREGATES,
+    TABLES,
     Aggregate,
     Column,
     Kind,
     Table,
 )
 from headrace.query.validate.suggest import did_you_mean, quote_json
+from headrace.query.validate.synonyms import COLUMN_SYNONYMS, meaning_of
 
 PROPERTY_COLUMN = f"{PROPERTY_PREFIX}KEY"
 """The name of a property's column in messages and documents that leave the key open."""
@@ -35,16 +37,27 @@ def find_column(table: Table, name: str) -> Column:
 
 
 def _suggest(table: Table, name: str) -> str:
-    """Return the column that is meant, or how a property of this name is a column."""
+    """Return the column that is meant, the tables that have it, or the column of a property."""
     names = [known.name for known in table.columns]
-    if not table.has_properties:
-        return did_you_mean(name, names)
-    similar = did_you_mean(name, (*names, PROPERTY_COLUMN))
-    prefix, dot, key = name.partition(".")
-    of_property = PROPERTY_PREFIX + (key if dot and prefix in _OTHER_PREFIXES else name)
-    if similar or name == ALL_ROWS or table.column(of_property) is None:
+    of_property = _column_of_property(table, name)
+    if meant := meaning_of(name, COLUMN_SYNONYMS, names):
+        either = f", or the property {quote_json(of_property)}" if of_property else ""
+        return f" (did you mean {quote_json(meant[0])}{either}?)"
+    others = [other.name for other in TABLES if name in (known.name for known in other.columns)]
+    if others:
+        also = f"; a property is {quote_json(of_property)}" if of_property else ""
+        return f" (it is a column of {' and '.join(map(quote_json, others))}{also})"
+    similar = did_you_mean(name, (*names, PROPERTY_COLUMN) if table.has_properties else names)
+    if similar or of_property is None:
         return similar
     return f" (a property is {quote_json(of_property)})"
+
+
+def _column_of_property(table: Table, name: str) -> str | None:
+    """Return the column of the property of a name, None where a table has none of this name."""
+    prefix, dot, key = name.partition(".")
+    column = PROPERTY_PREFIX + (key if dot and prefix in _OTHER_PREFIXES else name)
+    return None if name == ALL_ROWS or table.column(column) is None else column
 
 
 def find_filterable(table: Table, name: str) -> Column:

@@ -8,6 +8,7 @@ from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model import wire
 from headrace.query.validate.dates import check_dates
 from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
+from headrace.query.validate.synonyms import PERIOD_SYNONYMS
 
 PREVIOUS_PERIOD = "previous_period"
 PREVIOUS_YEAR = "previous_year"
@@ -36,7 +37,8 @@ def check_compare(value: object, first: date, last: date) -> tuple[date, date] |
 
 def _check_period(name: str, first: date, last: date) -> tuple[date, date]:
     if name not in PERIODS:
-        raise _invalid_compare(f" {quote_json(name)}{did_you_mean_one_of(name, PERIODS)}")
+        hint = did_you_mean_one_of(name, PERIODS, PERIOD_SYNONYMS)
+        raise _invalid_compare(f" {quote_json(name)}{hint}")
     try:
         if name == PREVIOUS_YEAR:
             return _year_before(first), _year_before(last)

@@ -13,7 +13,15 @@ from headrace.query.validate.suggest import quote_json, suggestion
 from headrace.query.validate.timezones import find_zone, zone_names
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_RELATIVE_DATE = re.compile(
+    r"now.*|today|yesterday|(last|past|this|previous)[ _-]?\w.*"
+    r"|[+-]?\d+[ _-]?([dwmy]|(day|week|month|year)s?)",
+    re.IGNORECASE,
+)
+_NO_DATE = "must be a date such as 2026-01-31"
+_OFFSET = re.compile(r"(?:UTC|GMT|Z)?\s*([+-])\s*(\d{1,2})(?::?00)?", re.IGNORECASE)
 _DEFAULT_ZONE = "UTC"
+_NO_ZONE = "must be an IANA name such as Europe/Berlin"
 _MIN_ZONE_SIMILARITY = 0.85  # names of one continent share half of their letters
 
 
@@ -37,7 +45,16 @@ def check_period(start: object, end: object, last_days: object) -> tuple[date, d
     Raises `InvalidQuery`: `Invalid lastDays`, `Invalid startDate` or `Invalid endDate`.
     """
     if last_days is None:
-        return check_dates(start, end)
+        try:
+            return check_dates(start, end)
+        except InvalidQuery as error:
+            wrong = start if error.code is QueryErrorCode.INVALID_START_DATE else end
+            if not isinstance(wrong, str) or not _RELATIVE_DATE.fullmatch(wrong):
+                raise
+            detail = (
+                f" {quote_json(wrong)}: {_NO_DATE}; lastDays takes a number of days up to today"
+            )
+            raise InvalidQuery(error.code, detail) from None
     if start is not None or end is not None:
         detail = ": lastDays is in the place of startDate and endDate"
         raise InvalidQuery(QueryErrorCode.INVALID_START_DATE, detail)
@@ -66,9 +83,21 @@ def check_timezone(name: object) -> ZoneInfo:
         raise InvalidQuery(QueryErrorCode.INVALID_TIMEZONE, ": must be an IANA name in a string")
     zone = find_zone(name)
     if zone is None:
-        hint = suggestion(_closest_zone(name)) or ": must be an IANA name such as Europe/Berlin"
+        hint = _suggest_for_offset(name) or suggestion(_closest_zone(name)) or f": {_NO_ZONE}"
         raise InvalidQuery(QueryErrorCode.INVALID_TIMEZONE, f" {quote_json(name)}{hint}")
     return zone
+
+
+def _suggest_for_offset(name: str) -> str:
+    """Return what to write for an offset; their zones have the signs of POSIX, the other way."""
+    found = _OFFSET.fullmatch(name)
+    if found is None:
+        return ""
+    ahead, hours = found[1] == "+", int(found[2])
+    zone = f"Etc/GMT{'-' if ahead else '+'}{hours}"
+    if find_zone(zone) is None:
+        return f": {_NO_ZONE}"
+    return f": {_NO_ZONE}; {zone} is {hours} h {'ahead of' if ahead else 'behind'} UTC"
 
 
 def _closest_zone(name: str) -> str | None:
@@ -102,4 +131,4 @@ def check_date(value: object, code: QueryErrorCode) -> date:
             return date.fromisoformat(value)
     except ValueError:
         raise InvalidQuery(code, f" {quote_json(value)}: there is no such day") from None
-    raise InvalidQuery(code, f" {quote_json(value)}: must be a date such as 2026-01-31")
+    raise InvalidQuery(code, f" {quote_json(value)}: {_NO_DATE}")

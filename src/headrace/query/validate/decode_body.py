@@ -5,7 +5,7 @@ here; a message of unknown form, as another release of msgspec may bring, gives 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Generic, TypeGuard, TypeVar
 
 import msgspec
@@ -15,7 +15,8 @@ from headrace.base.closest_match import closest_match
 from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model import wire
 from headrace.model.catalog import PRESENCE_OPERATORS, Operator
-from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
+from headrace.query.validate.suggest import did_you_mean_one_of, quote_json, suggestion_of_all
+from headrace.query.validate.synonyms import KEY_SYNONYMS, OPERATOR_SYNONYMS, meaning_of
 
 _BodyT = TypeVar("_BodyT", bound=Struct)
 
@@ -28,6 +29,8 @@ _PATH = re.compile(r" - at `(?:key in )?\$\.?([^`]*)`$")
 _INDEX = re.compile(r"\[\d+\]")
 _GROUPS = re.compile(r"(?:\.(?:or|and))*$")
 _BYTE = re.compile(r"(?:JSON is malformed: )?([^()]+) \(byte (\d+)\)$")
+
+_OUTER_PATHS = ("", "query")
 
 _TOO_DEEP = "it is nested too deeply"
 
@@ -118,7 +121,8 @@ def _explain_operator(name: str | UnsetType) -> str:
     if isinstance(name, UnsetType) or name in _OPERATORS:
         return ""
     return (
-        f", and the operator {quote_json(name)} is unknown{did_you_mean_one_of(name, _OPERATORS)}"
+        f", and the operator {quote_json(name)} is unknown"
+        f"{did_you_mean_one_of(name, _OPERATORS, OPERATOR_SYNONYMS)}"
     )
 
 
@@ -145,23 +149,36 @@ def _explain_unknown_key(
     key: str, struct: type[Struct], objects: Mapping[str, type[Struct]]
 ) -> str:
     keys = _keys(struct)
-    hint = _suggest_other_path(key, keys, _paths_by_key(objects)) or did_you_mean_one_of(key, keys)
+    if meant := meaning_of(key, KEY_SYNONYMS, keys):
+        hint = suggestion_of_all(meant)
+    else:
+        hint = _suggest_other_path(key, keys, objects) or did_you_mean_one_of(key, keys)
     return f"unknown key {quote_json(key)}{hint}"
 
 
-def _suggest_other_path(key: str, keys: tuple[str, ...], paths_by_key: Mapping[str, str]) -> str:
+def _suggest_other_path(
+    key: str, keys: tuple[str, ...], objects: Mapping[str, type[Struct]]
+) -> str:
     """Return a hint for a key that belongs to another object, such as `limit` inside `query`.
 
     Returns "" for any other key, and for one that is similar to one of the object's own `keys`, or
     the beginning of one: `op` of a filter is not the `top` of a query.
     """
+    paths_by_key = _paths_by_key(objects)
     if key in paths_by_key:
         return f" (it belongs in {paths_by_key[key]})"
+    meant = meaning_of(key, KEY_SYNONYMS, _outer_keys(objects))
     closest = closest_match(key, paths_by_key)
     is_own = closest_match(key, keys) is not None or any(own.startswith(key) for own in keys)
-    if closest is None or is_own:
+    names = meant or ((closest,) if closest is not None and not is_own else ())
+    if not names:
         return ""
-    return f" (did you mean {quote_json(closest)} in {paths_by_key[closest]}?)"
+    return suggestion_of_all(names, where=f" in {paths_by_key[names[0]]}")
+
+
+def _outer_keys(objects: Mapping[str, type[Struct]]) -> Collection[str]:
+    """Return the keys of the outermost objects: what belongs into one within depends on which."""
+    return {key for path in _OUTER_PATHS if path in objects for key in _keys(objects[path])}
 
 
 def _paths_by_key(objects: Mapping[str, type[Struct]]) -> Mapping[str, str]:

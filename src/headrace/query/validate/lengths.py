@@ -4,11 +4,15 @@ from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model.catalog import QUERY_LIMITS
 
 
-def check_length(count: int, limit: str, code: QueryErrorCode) -> None:
-    """Raise `InvalidQuery` with this code if there are more items than a limit of the catalog."""
+def check_length(count: int, limit: str, code: QueryErrorCode, *, path: str = "") -> None:
+    """Raise `InvalidQuery` with this code if there are more items than a limit of the catalog.
+
+    `path` is where they are, for a code that several lists of a body have.
+    """
     maximum = QUERY_LIMITS[limit]
     if count > maximum:
-        raise InvalidQuery(code, f": {count} given, maximum is {maximum}")
+        where = f" in {path}" if path else ""
+        raise InvalidQuery(code, f"{where}: {count} given, maximum is {maximum}")
 
 
 def parse_whole_number(value: object) -> int | None:

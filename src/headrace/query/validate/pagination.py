@@ -8,7 +8,8 @@ from headrace.model.catalog import DATE_OUTPUT_NAME, QUERY_LIMITS, Table
 from headrace.model.plan import DateRange, Direction, Granularity, PlannedOrder
 from headrace.query.validate.day_range import buckets_of
 from headrace.query.validate.lengths import parse_whole_number
-from headrace.query.validate.suggest import did_you_mean, did_you_mean_one_of, quote_json
+from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
+from headrace.query.validate.synonyms import DIRECTION_SYNONYMS, GRANULARITY_SYNONYMS
 
 
 def check_output_names(names: Iterable[str], *, has_granularity: bool) -> tuple[str, ...]:
@@ -31,7 +32,7 @@ def check_granularity(table: Table, value: object) -> Granularity | None:
             QueryErrorCode.INVALID_GRANULARITY, f": must be one of {', '.join(sizes)}"
         )
     if value not in sizes:
-        hint = did_you_mean_one_of(value, sizes)
+        hint = did_you_mean_one_of(value, sizes, GRANULARITY_SYNONYMS)
         raise InvalidQuery(QueryErrorCode.INVALID_GRANULARITY, f" {quote_json(value)}{hint}")
     if not table.supports_granularity:
         detail = f": not available for table {quote_json(table.name)}"
@@ -157,13 +158,13 @@ def check_filled_rows(count: int, *, of: str = "result") -> None:
 
 def _check_order_key(key: wire.OrderBy, names: Sequence[str]) -> PlannedOrder:
     if key.field not in names:
-        detail = (
-            f" {quote_json(key.field)}: no output has this name{did_you_mean(key.field, names)}"
-        )
+        hint = did_you_mean_one_of(key.field, names)
+        detail = f" {quote_json(key.field)}: no output has this name{hint}"
         raise InvalidQuery(QueryErrorCode.INVALID_ORDER_BY, detail)
     directions = [direction.value for direction in Direction]
     sent = Direction.ASC.value if key.direction is None else key.direction
     if sent not in directions:
-        detail = f": direction {quote_json(sent)}{did_you_mean_one_of(sent, directions)}"
+        hint = did_you_mean_one_of(sent, directions, DIRECTION_SYNONYMS)
+        detail = f": direction {quote_json(sent)}{hint}"
         raise InvalidQuery(QueryErrorCode.INVALID_ORDER_BY, detail)
     return PlannedOrder(key.field, Direction(sent))

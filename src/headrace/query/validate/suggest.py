@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from headrace.base.closest_match import closest_match
+from headrace.query.validate.synonyms import NO_SYNONYMS, Synonyms, meaning_of
 
 MAX_QUOTED_LENGTH = 100
 """A message quotes at most this many characters of what the client sent."""
@@ -26,10 +27,19 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
 
 def suggestion(candidate: str | None) -> str:
     """Return the sentence that suggests a name, or "" for None."""
-    return "" if candidate is None else f" (did you mean {quote_json(candidate)}?)"
+    return "" if candidate is None else suggestion_of_all((candidate,))
 
 
-def did_you_mean_one_of(name: str, candidates: Iterable[str]) -> str:
-    """Return a suggestion, or all names of a small closed set if none is similar."""
+def suggestion_of_all(names: Iterable[str], where: str = "") -> str:
+    """Return the sentence that suggests several names together, and says where they belong."""
+    return f" (did you mean {' and '.join(map(quote_json, names))}{where}?)"
+
+
+def did_you_mean_one_of(
+    name: str, candidates: Iterable[str], synonyms: Synonyms = NO_SYNONYMS
+) -> str:
+    """Return a suggestion, or all names of a small closed set if none is meant or similar."""
     names = tuple(candidates)
+    if meant := meaning_of(name, synonyms, names):
+        return suggestion_of_all(meant)
     return did_you_mean(name, names) or f" (one of {', '.join(names)})"

@@ -99,7 +99,7 @@ REFUSED = [
     pytest.param(
         funnel_body(CART, {"filters": [where("path", "eq", "/")] * 21}),
         "Too many filters",
-        ": 21 given, maximum is 20",
+        " in steps[1].filters: 21 given, maximum is 20",
         id="filters of a step",
     ),
     pytest.param(

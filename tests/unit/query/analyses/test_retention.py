@@ -85,7 +85,7 @@ REFUSED = [
     pytest.param(
         retention_body(first={"filters": [where("path", "eq", "/")] * 21}),
         "Too many filters",
-        ": 21 given, maximum is 20",
+        " in first.filters: 21 given, maximum is 20",
         id="filters",
     ),
     pytest.param(

@@ -69,7 +69,8 @@ REFUSED = [
     ),
     pytest.param(
         {"types": ["pages", "referrers"], "filters": [where("path", "eq", "/")], "lastDays": 0},
-        'Invalid column "path" for table "sessions"; type "referrers" reads this table',
+        'Invalid column "path" for table "sessions" (did you mean "entry_path"?);'
+        ' type "referrers" reads this table',
     ),
     pytest.param(
         {"types": ["errors"], "filters": [where("stack", "eq", "/")]},
@@ -77,7 +78,7 @@ REFUSED = [
     ),
     pytest.param(
         {"types": ["pages"], "filters": [where("path", "eq", "/")] * 21},
-        "Too many filters: 21 given, maximum is 20",
+        "Too many filters in filters: 21 given, maximum is 20",
     ),
     pytest.param(
         {"types": ["pages"], "lastDays": 0, "timezone": "x"},

@@ -77,6 +77,14 @@ def parse_property(value: Scalar) -> FilterScalar | None:
     return value
 
 
+_OTHER_NUMBER: Mapping[Operator, Operator] = {
+    Operator.EQ: Operator.IN,
+    Operator.NE: Operator.NOT_IN,
+    Operator.IN: Operator.EQ,
+    Operator.NOT_IN: Operator.NE,
+}
+"""The operator that takes an array in the place of a single value, or the other way round."""
+
 _ALL = frozenset(Operator)
 _NOT_TEXT = _ALL - TEXT_OPERATORS
 
@@ -107,9 +115,12 @@ def check_values(column: Column, operator: Operator, value: SentValue) -> tuple[
     if operator in PRESENCE_OPERATORS:
         return _check_absent(column, operator, value)
     if operator in LIST_OPERATORS:
-        return tuple(_check_value(column, operator, item) for item in _check_list(column, value))
+        items = _check_list(column, operator, value)
+        return tuple(_check_value(column, operator, item) for item in items)
     if isinstance(value, list):
-        raise _invalid_value(column, f"{operator.value} takes a single value, not an array")
+        also = _OTHER_NUMBER.get(operator)
+        hint = "" if also is None else f"; {also.value} takes one"
+        raise _invalid_value(column, f"{operator.value} takes a single value, not an array{hint}")
     return (_check_value(column, operator, value),)
 
 
@@ -119,10 +130,12 @@ def _check_absent(column: Column, operator: Operator, value: SentValue) -> tuple
     return ()
 
 
-def _check_list(column: Column, value: Scalar | list[Scalar]) -> list[Scalar]:
+def _check_list(column: Column, operator: Operator, value: Scalar | list[Scalar]) -> list[Scalar]:
     maximum = QUERY_LIMITS["maxFilterValues"]
     if not isinstance(value, list):
-        raise _invalid_value(column, "in and not_in take an array of values")
+        single = _OTHER_NUMBER[operator].value
+        reason = f"{operator.value} takes an array of values; {single} takes a single one"
+        raise _invalid_value(column, reason)
     if not value:
         raise _invalid_value(column, "the array is empty")
     if len(value) > maximum:

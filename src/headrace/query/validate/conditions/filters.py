@@ -20,6 +20,7 @@ from headrace.query.validate.conditions.filter_values import (
 from headrace.query.validate.day_range import wall_clock_ms
 from headrace.query.validate.lengths import check_length
 from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
+from headrace.query.validate.synonyms import OPERATOR_SYNONYMS
 
 
 class CheckedFilter(NamedTuple):
@@ -40,26 +41,30 @@ class CheckedGroup(NamedTuple):
 CheckedCondition = CheckedFilter | CheckedGroup
 
 
-def check_filters(table: Table, items: Sequence[wire.Filter]) -> tuple[CheckedCondition, ...]:
+def check_filters(
+    table: Table, items: Sequence[wire.Filter], path: str
+) -> tuple[CheckedCondition, ...]:
     """Return the conditions of a query. The limit counts single filters, wherever they stand.
+
+    `path` is where the items are in the body, for errors.
 
     Raises `InvalidQuery`: `Too many filters`, `Invalid filter` for a group, and what a single
     filter may have wrong.
     """
-    check_length(_count_filters(items), "maxFilters", QueryErrorCode.TOO_MANY_FILTERS)
-    return tuple(_check_item(table, item, depth=0) for item in items)
+    check_length(_count_filters(items), "maxFilters", QueryErrorCode.TOO_MANY_FILTERS, path=path)
+    return _check_items(table, items, path, depth=0)
 
 
 def check_select_filters(
-    table: Table, items: Sequence[wire.Filter]
+    table: Table, items: Sequence[wire.Filter], path: str
 ) -> tuple[CheckedCondition, ...]:
-    """Return the filters of one select, which are single ones.
+    """Return the filters of one select, which are single ones; `path` is where they are.
 
     Raises `InvalidQuery`: `Too many filters`, `Invalid filter` for a group, and what a single
     filter may have wrong.
     """
-    check_length(len(items), "maxSelectFilters", QueryErrorCode.TOO_MANY_FILTERS)
-    return tuple(_check_single(table, item) for item in items)
+    check_length(len(items), "maxSelectFilters", QueryErrorCode.TOO_MANY_FILTERS, path=path)
+    return tuple(_check_single(table, item, f"{path}[{index}]") for index, item in enumerate(items))
 
 
 def resolve_datetimes(
@@ -92,13 +97,22 @@ def _is_condition(item: wire.Filter) -> bool:
     return item.any_of is None and item.all_of is None
 
 
-def _check_single(table: Table, item: wire.Filter) -> CheckedCondition:
+def _check_single(table: Table, item: wire.Filter, path: str) -> CheckedCondition:
     if not _is_condition(item):
-        raise _invalid_filter("a select takes single filters, not groups")
-    return _check_item(table, item, depth=0)
+        raise _invalid_filter(path, "a select takes single filters, not groups")
+    return _check_item(table, item, path, depth=0)
 
 
-def _check_item(table: Table, item: wire.Filter, *, depth: int) -> CheckedCondition:
+def _check_items(
+    table: Table, items: Sequence[wire.Filter], path: str, *, depth: int
+) -> tuple[CheckedCondition, ...]:
+    return tuple(
+        _check_item(table, item, f"{path}[{index}]", depth=depth)
+        for index, item in enumerate(items)
+    )
+
+
+def _check_item(table: Table, item: wire.Filter, path: str, *, depth: int) -> CheckedCondition:
     """Check one item; `depth` is the number of groups around it."""
     match item:
         case wire.Filter(
@@ -106,22 +120,22 @@ def _check_item(table: Table, item: wire.Filter, *, depth: int) -> CheckedCondit
         ):
             return _check_filter(table, field, operator, value)
         case wire.Filter(any_of=[*items]) if item == wire.Filter(any_of=items):
-            return _check_group(table, Conjunction.OR, items, depth=depth + 1)
+            return _check_group(table, Conjunction.OR, items, f"{path}.or", depth=depth + 1)
         case wire.Filter(all_of=[*items]) if item == wire.Filter(all_of=items):
-            return _check_group(table, Conjunction.AND, items, depth=depth + 1)
+            return _check_group(table, Conjunction.AND, items, f"{path}.and", depth=depth + 1)
         case _:
-            raise _invalid_filter('a group has exactly one key, "or" or "and"')
+            raise _invalid_filter(path, 'a group has exactly one key, "or" or "and"')
 
 
 def _check_group(
-    table: Table, conjunction: Conjunction, items: Sequence[wire.Filter], *, depth: int
+    table: Table, conjunction: Conjunction, items: Sequence[wire.Filter], path: str, *, depth: int
 ) -> CheckedGroup:
     maximum = QUERY_LIMITS["maxFilterDepth"]
     if depth > maximum:
-        raise _invalid_filter(f"groups are at most {maximum} deep")
+        raise _invalid_filter(path, f"groups are at most {maximum} deep")
     if not items:
-        raise _invalid_filter("a group has at least one filter")
-    return CheckedGroup(conjunction, tuple(_check_item(table, item, depth=depth) for item in items))
+        raise _invalid_filter(path, "a group has at least one filter")
+    return CheckedGroup(conjunction, _check_items(table, items, path, depth=depth))
 
 
 def _check_filter(
@@ -132,7 +146,8 @@ def _check_filter(
     try:
         operator = Operator(operator_name)
     except ValueError:
-        hint = did_you_mean_one_of(operator_name, (known.value for known in Operator))
+        known = (one.value for one in Operator)
+        hint = did_you_mean_one_of(operator_name, known, OPERATOR_SYNONYMS)
         detail = f" {quote_json(operator_name)}{hint}"
         raise InvalidQuery(QueryErrorCode.INVALID_OPERATOR, detail) from None
     check_operator(column, operator)
@@ -140,5 +155,5 @@ def _check_filter(
     return CheckedFilter(column, operator, check_values(column, operator, sent))
 
 
-def _invalid_filter(reason: str) -> InvalidQuery:
-    return InvalidQuery(QueryErrorCode.INVALID_FILTER, f": {reason}")
+def _invalid_filter(path: str, reason: str) -> InvalidQuery:
+    return InvalidQuery(QueryErrorCode.INVALID_FILTER, f" in {path}: {reason}")

@@ -9,7 +9,8 @@ from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model import wire
 from headrace.model.catalog import HAVING_OPERATORS, QUERY_LIMITS, Operator
 from headrace.model.plan import PlannedHaving
-from headrace.query.validate.suggest import did_you_mean, did_you_mean_one_of, quote_json
+from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
+from headrace.query.validate.synonyms import OPERATOR_SYNONYMS
 
 
 def check_having(
@@ -38,7 +39,7 @@ def _check_condition(
     if not isinstance(item.field, str):
         raise _invalid_having(": field must be the output name of a select")
     if item.field not in aliases:
-        hint = did_you_mean(item.field, aliases)
+        hint = did_you_mean_one_of(item.field, aliases)
         raise _invalid_having(f" {quote_json(item.field)}: no select has this name{hint}")
     if item.field in datetimes:
         raise _invalid_having(f" {quote_json(item.field)}: it is a datetime, not a number")
@@ -51,7 +52,8 @@ def _check_operator(name: object) -> Operator:
     if not isinstance(name, str):
         raise _invalid_having(f": operator must be one of {', '.join(known)}")
     if name not in known:
-        raise _invalid_having(f": operator {quote_json(name)}{did_you_mean_one_of(name, known)}")
+        hint = did_you_mean_one_of(name, known, OPERATOR_SYNONYMS)
+        raise _invalid_having(f": operator {quote_json(name)}{hint}")
     return Operator(name)
 
 
