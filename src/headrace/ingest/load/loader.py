@@ -14,7 +14,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 
 from headrace.base.clock import MILLISECONDS_PER_DAY, Clock
-from headrace.base.errors import Unavailable
+from headrace.base.errors import StoreUnavailable, Unavailable, system_reason
 from headrace.base.logs import get_logger
 from headrace.base.metrics import Metrics
 from headrace.formats.digest_set import DigestSet
@@ -183,7 +183,7 @@ class Loader:
         return True
 
     def _insert_with_bisection(self, pending: PendingBatch) -> BatchResult:
-        records = list(BatchReader(self._log, pending.ranges))
+        records = self._read_again(pending)
         return insert_with_bisection(
             records,
             self._deduplicate(pending, records),
@@ -192,6 +192,21 @@ class Loader:
             token=self._token(pending),
             shards=pending.shards,
         )
+
+    def _read_again(self, pending: PendingBatch) -> list[ReadRecord]:
+        """Read the records of a pending batch.
+
+        A batch without one of its logs would be another one: the store may have a part of it. So
+        nothing is loaded until all of them can be read.
+        """
+        try:
+            return list(BatchReader(self._log, pending.ranges))
+        except OSError as error:
+            logs = ", ".join(log for log in self._log.unreadable() if log in pending.ranges)
+            raise StoreUnavailable(
+                f"a batch that was begun cannot be read again, in the log {logs}: "
+                f"{system_reason(error)}"
+            ) from error
 
     def _deduplicate(self, pending: PendingBatch, records: Sequence[ReadRecord]) -> DedupResult:
         if self._claims is None:

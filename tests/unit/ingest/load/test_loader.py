@@ -1,5 +1,6 @@
 """The loader: it stores, quarantines or drops as a duplicate every accepted item, exactly once."""
 
+import errno
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -496,6 +497,38 @@ def test_pending_batch_is_retried_over_the_same_ranges(harness: MakeHarness) -> 
     made.loader.load_available()
     first, again, second = store.tokens
     assert first == again != second
+    assert made.names() == ["a", "b"]
+
+
+class FailingLogs(ListedLogs):
+    """Logs on a disk of which a part can fail."""
+
+    failing: str | None = None
+
+    def read(self, log: str, *, after: LogOffset, until: LogOffset, max_bytes: int) -> LogChunk:
+        if log == self.failing:
+            raise OSError(errno.EIO, "Input/output error")
+        return super().read(log, after=after, until=until, max_bytes=max_bytes)
+
+    def unreadable(self) -> Sequence[str]:
+        return () if self.failing is None else (self.failing,)
+
+
+def test_pending_batch_that_cannot_be_read_names_the_log_and_is_stored_once_it_can(
+    harness: MakeHarness,
+) -> None:
+    logs = FailingLogs(worker_0=[events("a")], worker_1=[events("b")])
+    made = harness(logs, RecordingStore(unavailable=[1]))
+    with pytest.raises(StoreUnavailable):
+        made.loader.load_available()
+    logs.failing = "worker-1"
+    with pytest.raises(StoreUnavailable) as failure:
+        made.loader.load_available()
+    assert str(failure.value) == (
+        "a batch that was begun cannot be read again, in the log worker-1: input/output error"
+    )
+    logs.failing = None
+    made.loader.load_available()
     assert made.names() == ["a", "b"]
 
 
