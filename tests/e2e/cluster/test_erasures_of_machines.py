@@ -177,8 +177,10 @@ def test_machines_erase_without_one_that_is_gone_with_its_clock_ahead_once_it_is
         body, url = {"anonymousId": "ann-secret"}, f"/v1/erasures?website_id={website}"
         return first.post(url, body, headers=caller).status_code
 
-    for machine in machines:
-        wait_until(lambda one=machine: "erasures_not_followed" in one.log_text(), "it is noticed")
+    wait_until(
+        lambda: all("erasures_not_followed" in machine.log_text() for machine in machines),
+        "both machines notice it",
+    )
     assert request_erasure() == 503
     second.command("erasures", "forget-machine", "gone")
     wait_until(lambda: request_erasure() == 202, "the machines erase again")
