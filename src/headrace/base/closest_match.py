@@ -8,6 +8,8 @@ MAX_COMPARED_LENGTH: Final = 100
 _MIN_SIMILARITY = 0.7
 _PREFIX_BONUS = 0.1
 """Added when one name is a prefix of the other: `pathname` then matches `path`."""
+_FIRST_WORDS_BONUS = 0.2
+"""Added when it is so up to an underscore: `count` then matches `count_all`, not `country`."""
 
 
 def closest_match(
@@ -24,19 +26,22 @@ def closest_match(
     normalized = normalize(name)
     best, best_similarity = None, min_similarity
     for candidate in candidates:
-        similarity = _similarity(normalized, normalize(candidate), at_least=best_similarity)
+        is_first = candidate.lower().startswith(f"{name.lower()}_")
+        similarity = _similarity(
+            normalized, normalize(candidate), is_first=is_first, at_least=best_similarity
+        )
         if similarity > best_similarity:
             best, best_similarity = candidate, similarity
     return best
 
 
-def _similarity(name: str, candidate: str, *, at_least: float) -> float:
+def _similarity(name: str, candidate: str, *, is_first: bool, at_least: float) -> float:
     """Return the similarity, or 0 where lengths or letters alone show that it is not greater.
 
     So most candidates cost little: comparing a name with all time zones took half a second.
     """
     is_prefix = name.startswith(candidate) or candidate.startswith(name)
-    bonus = _PREFIX_BONUS * is_prefix
+    bonus = _FIRST_WORDS_BONUS if is_first else _PREFIX_BONUS * is_prefix
     matcher = SequenceMatcher(None, name, candidate, autojunk=False)
     if any(
         limit() + bonus <= at_least for limit in (matcher.real_quick_ratio, matcher.quick_ratio)

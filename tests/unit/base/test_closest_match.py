@@ -31,6 +31,11 @@ def test_close_name_is_found(name: str, suggestion: str | None) -> None:
     assert closest_match(name, COLUMNS) == suggestion
 
 
+def test_first_word_of_a_name_is_closer_than_a_longer_beginning_of_another_word() -> None:
+    assert closest_match("count", ["country", "count_all"]) == "count_all"
+    assert closest_match("Count", ["count_all", "country"]) == "count_all"
+
+
 def test_name_that_is_too_long_is_compared_with_nothing() -> None:
     longest = "p" * MAX_COMPARED_LENGTH
     assert closest_match(longest, [longest]) == longest

@@ -203,19 +203,25 @@ UNREADABLE = {
         "where",
         _read_filter,
         "path like /a",
-        f"like is not an operator (one of {KNOWN}, with spaces around words)",
+        "like is not an operator (did you mean contains?)",
     ),
     "other symbol": (
         "where",
         _read_filter,
         "value=>5",
-        f"=> is not an operator (one of {KNOWN}, with spaces around words)",
+        "=> is not an operator (did you mean >=?)",
     ),
     "two equals signs": (
         "where",
         _read_filter,
         "country == DE",
-        f"== is not an operator (one of {KNOWN}, with spaces around words)",
+        "== is not an operator (did you mean =?)",
+    ),
+    "word for two": (
+        "where",
+        _read_filter,
+        "value between 1 and 2",
+        "between is not an operator (did you mean >= and <=?)",
     ),
     "word that only begins like one": (
         "where",

@@ -730,6 +730,16 @@ REJECTIONS = [
         id="orderBy of no output",
     ),
     pytest.param(
+        query_body(
+            {"field": "*", "aggregate": "count"},
+            group_by=["country"],
+            orderBy=[{"field": "count"}],
+        ),
+        "INVALID_ORDER_BY",
+        'Invalid orderBy "count": no output has this name (did you mean "count_all"?)',
+        id="orderBy of an aggregate",
+    ),
+    pytest.param(
         query_body(orderBy=[{"field": "date"}]),
         "INVALID_ORDER_BY",
         'Invalid orderBy "date": no output has this name (one of n)',

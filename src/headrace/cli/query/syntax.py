@@ -22,6 +22,7 @@ from headrace.model.catalog import (
 )
 from headrace.model.wire import Filter, Having, OrderBy, Scalar, Select
 from headrace.model.wire_analyses import FunnelStep
+from headrace.query.validate.synonyms import OPERATOR_SYNONYMS, meaning_of
 
 Part = TypeVar("Part")
 
@@ -34,6 +35,8 @@ SYMBOLS: Mapping[str, Operator] = {
     "<=": Operator.LTE,
 }
 """Operators that need no spaces around them. Each also has a word, which does."""
+
+_SYMBOLS_BY_NAME = {operator.value: symbol for symbol, operator in SYMBOLS.items()}
 
 _TEXT_KINDS = frozenset({Kind.TEXT, Kind.IDENTIFIER})
 
@@ -174,11 +177,15 @@ def _operator(symbol: str | None, word: str | None) -> Operator | None:
 
 
 def _explain_operator(column: str, rest: str) -> str:
-    known = ", ".join([*SYMBOLS, *(operator.value for operator in Operator)])
+    names = [operator.value for operator in Operator]
+    known = ", ".join([*SYMBOLS, *names])
     symbol = re.match(r"\s*([=!<>]+)", rest)
     first = symbol[1] if symbol else next(iter(rest.split()), "")
     if not first:
         return f"an operator and a value are missing after {column} (one of {known})"
+    if meant := meaning_of(first, OPERATOR_SYNONYMS, names):
+        written = " and ".join(_SYMBOLS_BY_NAME.get(name, name) for name in meant)
+        return f"{first} is not an operator (did you mean {written}?)"
     return f"{first} is not an operator (one of {known}, with spaces around words)"
 
 
