@@ -81,6 +81,34 @@ def test_filter_of_one_table_leaves_what_that_table_has(
     assert page.problems() == []
 
 
+def test_filters_of_the_page_apply_to_a_funnel(page: Page) -> None:
+    counts = "[...document.querySelectorAll('.funnel .number')].map((one) => one.textContent)"
+    german = {"field": "country", "operator": "eq", "value": "DE"}
+    page.open("funnels", last="7", query=json.dumps({"steps": STEPS}), filters=json.dumps([german]))
+    page.settle()
+    narrowed = page.until(f"{counts}.length && {counts}")
+    shown = page.until("[...document.querySelectorAll('.filters .chip bdi')].map((e) => e.title)")
+    page.click(".chip button")
+
+    assert narrowed == ["6", "6"]
+    assert shown == ["Country is Germany"]
+    assert page.until(f"{counts}[0] === '{VISITORS}' && {counts}") == ["12", "12"]
+    assert json.loads(page.parameter("query")) == {"steps": STEPS}
+    assert page.problems() == []
+
+
+def test_filters_of_the_page_apply_to_cohorts(page: Page) -> None:
+    size = "document.querySelector('.cohorts tbody td.number')?.textContent"
+    page.open("retention", last="7")
+    page.until(f"{size} === '{VISITORS}'")
+    page.click("[data-shortcut='/']")
+    page.click(".panel [role=option]", "Country")
+    page.click(".panel [role=option]", "Germany")
+
+    assert page.until(f"{size} === '6'")
+    assert page.problems() == []
+
+
 def test_funnel_that_nobody_began_says_so(page: Page) -> None:
     page.open("funnels", **{"from": "2020-01-01", "to": "2020-01-07"})
     said = page.until("document.querySelector('.answer .empty strong')?.textContent")

@@ -8,10 +8,13 @@ import { Popover } from "./popover.js";
 
 /** @typedef {import("../state/filters.js").FilterItem} FilterItem */
 
-const COLUMNS = [
-  "path", "entry_path", "exit_path", "referrer", "event_name", "country", "city", "browser_name", "os_name",
-  "device_type", "language", "utm_source", "utm_medium", "utm_campaign", "anonymous_id", "session_id",
+export const EVENT_COLUMNS = [
+  "path", "referrer", "event_name", "country", "city", "browser_name", "os_name", "device_type", "language",
+  "utm_source", "utm_medium", "utm_campaign", "anonymous_id", "session_id",
 ];
+/** Those of the overview, which asks events and sessions. */
+const COLUMNS = EVENT_COLUMNS.toSpliced(1, 0, "entry_path", "exit_path");
+
 /** @param {{columns?: string[], table?: string}} props  `table` has the values to choose from */
 export function FilterBar({ columns = COLUMNS, table }) {
   const { filters } = page.value;

@@ -2,6 +2,7 @@
 
 import { amend, bounds, navigate, page, timezone } from "../app_state.js";
 import { funnel } from "../api/queries.js";
+import { EVENT_COLUMNS, FilterBar } from "../controls/filter_bar.js";
 import { AddFilter, FilterWords } from "../controls/filter_words.js";
 import { useLoad } from "../controls/load.js";
 import { Empty, Failure, marked, Skeleton } from "../controls/messages.js";
@@ -39,14 +40,14 @@ const FIRST = {
 
 export function Funnels() {
   const wanted = funnelOf(page.value.query);
-  const body = { ...wanted, steps: wanted.steps.map(({ filters = [], ...step }) => ({ ...step, filters })), ...bounds.value, timezone: timezone.value };
+  const body = { ...wanted, steps: wanted.steps.map(({ filters = [], ...step }) => ({ ...step, filters: [...filters, ...page.value.filters] })), ...bounds.value, timezone: timezone.value };
   const id = page.value.website;
   const known = useSchema();
   const { value, error, isLoading, reload } = useLoad(`funnel ${id} ${JSON.stringify(body)}`, async (signal) => ({ wanted, rows: (await funnel(id, body, signal)).data }));
   const columns = known.value?.tables.find(({ name }) => name === "events")?.columns.filter(({ filterable }) => filterable) ?? [];
   const change = (/** @type {Funnel} */ changed) => navigate({ query: JSON.stringify(changed) });
   return html`
-    <div class="toolbar"><${RangePicker} hasCompare=${false} hasGranularity=${false} /></div>
+    <div class="toolbar"><${RangePicker} hasCompare=${false} hasGranularity=${false} /><${FilterBar} columns=${EVENT_COLUMNS} /></div>
     <section class="card query">
       <div class="sentence"><span>Follow each</span><${Choice} title="Follow" value=${wanted.by} options=${BY} onChoose=${(/** @type {string} */ by) => change({ ...wanted, by })} />
         <span>through these steps within</span><${Choice} title="Window" value=${String(wanted.window)} options=${WINDOWS} onChoose=${(/** @type {string} */ window) => change({ ...wanted, window: Number(window) })} />

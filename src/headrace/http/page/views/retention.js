@@ -2,6 +2,7 @@
 
 import { bounds, navigate, page, timezone } from "../app_state.js";
 import { retention } from "../api/queries.js";
+import { EVENT_COLUMNS, FilterBar } from "../controls/filter_bar.js";
 import { AddFilter, FilterWords } from "../controls/filter_words.js";
 import { useLoad } from "../controls/load.js";
 import { Empty, Failure, marked, Skeleton } from "../controls/messages.js";
@@ -29,7 +30,8 @@ const PERIODS = Object.fromEntries([4, 7, 9, 13, 31].map((count) => [String(coun
 
 export function Retention() {
   const wanted = wantedOf(page.value.query);
-  const body = { ...wanted, first: { filters: wanted.first.filters ?? [] }, return: { filters: wanted.return.filters ?? [] }, ...bounds.value, timezone: timezone.value };
+  const filtered = ({ filters = /** @type {FilterItem[]} */ ([]) }) => ({ filters: [...filters, ...page.value.filters] });
+  const body = { ...wanted, first: filtered(wanted.first), return: filtered(wanted.return), ...bounds.value, timezone: timezone.value };
   const id = page.value.website;
   const known = useSchema();
   const { value, error, isLoading, reload } = useLoad(`retention ${id} ${JSON.stringify(body)}`, async (signal) => ({ wanted, rows: (await retention(id, body, signal)).data }));
@@ -38,7 +40,7 @@ export function Retention() {
   const set = (/** @type {(string | number)[]} */ path, /** @type {unknown} */ changed) => change({ ...FIRST, ...withAt(wanted, path, changed) });
   const shared = { columns, set };
   return html`
-    <div class="toolbar"><${RangePicker} hasCompare=${false} hasGranularity=${false} /></div>
+    <div class="toolbar"><${RangePicker} hasCompare=${false} hasGranularity=${false} /><${FilterBar} columns=${EVENT_COLUMNS} /></div>
     <section class="card query"><div class="sentence">
       <span>Of</span><${Choice} title="Who" value=${wanted.by} options=${BY} onChoose=${(/** @type {string} */ by) => change({ ...wanted, by })} />
       <span>who first had</span><${Events} side="first" filters=${wanted.first.filters ?? []} ...${shared} />
