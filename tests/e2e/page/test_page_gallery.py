@@ -265,6 +265,21 @@ def test_tables_fit_a_phone_without_scrolling(page: Page, view: str) -> None:
     )
 
 
+def test_cohorts_fit_a_phone_whatever_their_shares_are(page: Page) -> None:
+    """Widest are shares with two digits before the point, and sizes of five characters."""
+    show(page, next(one for one in VIEWS if one.name == "retention by days"))
+    page.set_width(390, height=844)
+    page.until("document.querySelectorAll('.cohorts thead th').length === 6")
+    for cells, text in ((".heat", "88.8%"), ("td.number:not(.heat)", "88.8K")):
+        page.until(
+            f"[...document.querySelectorAll('.cohorts {cells}')]"
+            f".map((one) => (one.textContent = '{text}')).length"
+        )
+
+    scroll = "document.querySelector('.scroll')"
+    assert page.until(f"[{scroll}.scrollWidth - {scroll}.clientWidth]") == [0]
+
+
 def test_periods_of_retention_that_are_named_fit_a_narrow_window(page: Page) -> None:
     show(page, next(one for one in VIEWS if one.name == "retention by days"))
 
@@ -285,24 +300,25 @@ def test_later_periods_of_retention_are_turned_to_on_a_phone(page: Page) -> None
     whole = page.until(cells % "thead th"), page.until(cells % "tr.all td")
 
     page.set_width(390, height=844)
-    page.until("document.querySelectorAll('.cohorts thead th').length === 7")
+    page.until("document.querySelectorAll('.cohorts thead th').length === 6")
     shown: list[tuple[list[str], list[str]]] = []
-    for number, button in enumerate(("", "Later periods", "Later periods")):
+    for number, button in enumerate(("", *("Later periods",) * 3)):
         if button:
             page.click(f"[aria-label='{button}']")
-        page.until(f"document.querySelector('.turn b').textContent !== '+{5 * number - 5}'")
+        page.until(f"document.querySelector('.turn b').textContent !== '+{4 * number - 4}'")
         shown.append((page.until(cells % "thead th"), page.until(cells % "tr.all td")))
     is_last = page.until("document.querySelector('[aria-label=\\'Later periods\\']').disabled")
 
     assert is_last
     assert [heads[2:] for heads, _ in shown] == [
-        ["Same day", "+1", "+2", "+3", "+4"],
-        ["+5", "+6", "+7", "+8", "+9"],
-        ["+8", "+9", "+10", "+11", "+12"],
+        ["Same day", "+1", "+2", "+3"],
+        ["+4", "+5", "+6", "+7"],
+        ["+8", "+9", "+10", "+11"],
+        ["+9", "+10", "+11", "+12"],
     ]
     for heads, together in shown:
         at = whole[0].index(heads[2])
-        assert together == [whole[1][0], *whole[1][at - 1 : at + 4]]
+        assert together == [whole[1][0], *whole[1][at - 1 : at + 3]]
 
 
 def test_sign_in_has_no_finding_of_axe_and_fits_every_window(

@@ -83,7 +83,7 @@ function Cohorts({ rows, granularity }) {
 
 /** Whether cohorts have short names, and how many periods fit the window. @returns {{hasShortNames: boolean, fitting: number}} */
 function useWindow() {
-  const read = () => ({ hasShortNames: MEDIUM.matches, fitting: NARROW.matches ? 5 : MEDIUM.matches ? 7 : Infinity });
+  const read = () => ({ hasShortNames: MEDIUM.matches, fitting: NARROW.matches ? 4 : MEDIUM.matches ? 7 : Infinity });
   const [found, setFound] = useState(read);
   useEffect(() => {
     const onChange = () => setFound(read());
