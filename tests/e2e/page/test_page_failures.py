@@ -68,6 +68,14 @@ LOADING = ("Loading", "Loaded")
 SAID = "window.said.length && said.at(-1) === 'Loaded' && said"
 
 
+def open_and_listen(page: Page) -> None:
+    """Open the overview, and keep in `said` what is announced once it has loaded."""
+    page.open("/")
+    page.settle()
+    page.until("document.getElementById('announcement').textContent !== 'Loading'")
+    page.tab.run(LISTEN)
+
+
 @contextmanager
 def stopped(pid: int) -> Generator[None]:
     """Stop a process for the block."""
@@ -118,10 +126,7 @@ def test_page_of_a_dead_engine_explains_itself_and_recovers_alone(page: Page) ->
 
 def test_a_failure_is_announced_once_however_often_it_is_tried_again(page: Page) -> None:
     """The seconds to the next try are not said: each would begin the sentence again."""
-    page.open("/")
-    page.settle()
-    page.until("document.getElementById('announcement').textContent !== 'Loading'")
-    page.tab.run(LISTEN)
+    open_and_listen(page)
     page.tab.set_offline(is_offline=True)
     page.click("[aria-label='Period before']")
     for _ in range(2):
@@ -135,10 +140,7 @@ def test_a_failure_is_announced_once_however_often_it_is_tried_again(page: Page)
 
 def test_a_failure_is_not_followed_by_the_loading_of_other_parts(page: Page) -> None:
     """The failure would be announced again with each part that it is of."""
-    page.open("/")
-    page.settle()
-    page.until("document.getElementById('announcement').textContent !== 'Loading'")
-    page.tab.run(LISTEN)
+    open_and_listen(page)
     page.tab.run(REFUSED_CALLS)
     page.click("[aria-label='Period before']")
     page.until("refused > 1 && !document.querySelector('[aria-busy=true]')")
@@ -147,10 +149,7 @@ def test_a_failure_is_not_followed_by_the_loading_of_other_parts(page: Page) -> 
 
 
 def test_parts_of_a_view_that_load_for_long_are_announced_once(page: Page) -> None:
-    page.open("/")
-    page.settle()
-    page.until("document.getElementById('announcement').textContent !== 'Loading'")
-    page.tab.run(LISTEN)
+    open_and_listen(page)
     page.tab.run(DELAYED_CALLS)
     page.click("[aria-label='Period before']")
     page.until("said.length")
@@ -160,10 +159,7 @@ def test_parts_of_a_view_that_load_for_long_are_announced_once(page: Page) -> No
 
 
 def test_the_title_of_a_view_is_announced_when_it_is_opened(page: Page) -> None:
-    page.open("/")
-    page.settle()
-    page.until("document.getElementById('announcement').textContent !== 'Loading'")
-    page.tab.run(LISTEN)
+    open_and_listen(page)
     for title in ("Retention", "Errors", "Overview"):
         page.click("nav a", title)
         page.until(f"said.includes('{title}')")
