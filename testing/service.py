@@ -66,8 +66,10 @@ def clean_environment(settings: Mapping[str, str] | None = None) -> dict[str, st
     """Return this environment without Headrace settings, plus the given ones.
 
     Processes import what they import in production, and not what tests have installed beside it.
+    Their output is buffered as in the shell of a user, whatever the environment of the tests says.
     """
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("HEADRACE_")}
+    inherited.pop("PYTHONUNBUFFERED", None)
     inherited["TMPDIR"] = temporary_files().name
     inherited["PYTHONPATH"] = str(ABSENT_LIBRARIES)
     return {**inherited, **BASE_SETTINGS, **(settings or {})}

@@ -183,7 +183,9 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run a sub-command; print one sentence for an error that the operator can correct."""
         with ended_by_signals(), _one_sentence():
-            return super().invoke(ctx)
+            result: object = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
 
 
 @contextlib.contextmanager
@@ -242,7 +244,6 @@ def _print_version(context: click.Context, _option: click.Parameter, is_given: b
 def main(context: click.Context) -> None:
     """Accept analytics events without losing one, and answer queries exactly."""
     os.umask(_PRIVATE_UMASK)
-    _open_closed_streams()
     _escape_what_the_locale_lacks()
     if context.invoked_subcommand not in _COMMANDS_WITH_A_LOG:
         _warn_of_misspelled_settings()
@@ -255,18 +256,6 @@ def _warn_of_misspelled_settings() -> None:
             f"headrace: {variable} is no setting and has no effect (did you mean {suggestion}?)",
             err=True,
         )
-
-
-def _open_closed_streams() -> None:
-    """Open the standard streams that the caller closed on the null device, as None has no methods.
-
-    A new file has the lowest free number, so no file of a command takes that of a stream.
-    """
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115 - it stays
-            os.set_inheritable(stream.fileno(), True)
-            setattr(sys, name, stream)
 
 
 def _escape_what_the_locale_lacks() -> None:

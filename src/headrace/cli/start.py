@@ -2,6 +2,8 @@
 
 import signal
 
+from headrace.cli.streams import discard_unwritable_output, open_closed_streams
+
 
 def run() -> None:
     """Run the command line.
@@ -11,6 +13,10 @@ def run() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    open_closed_streams()
     from headrace.cli.main import main  # noqa: PLC0415 - it loads the command line
 
-    main()
+    try:
+        main()
+    finally:
+        discard_unwritable_output()

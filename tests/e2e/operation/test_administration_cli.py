@@ -819,6 +819,12 @@ def test_command_works_with_closed_standard_streams(tmp_path: Path, closed: str)
     assert (done.code, done.err, backup.exists()) == (0, "", True)
 
 
+@pytest.mark.parametrize("arguments", ["--help", "--version", "website --help"])
+def test_help_and_version_work_with_a_closed_standard_output(arguments: str) -> None:
+    done = start("sh", "-c", f'"$1" {arguments} >&-', "sh", HEADRACE)
+    assert (done.code, done.err) == (0, "")
+
+
 @pytest.mark.parametrize(
     ("encoding", "shown"),
     [("latin-1", "Café \\u2615"), ("utf-8", "Café ☕")],
