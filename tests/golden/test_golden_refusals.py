@@ -1,6 +1,6 @@
 """Golden file for rejected queries: the request bodies and the responses.
 
-HEADRACE_UPDATE_GOLDEN=1 rewrites the codes and errors of `rejections.json`.
+HEADRACE_UPDATE_GOLDEN=1 rewrites the codes and errors of `refusals.json`.
 """
 
 import json

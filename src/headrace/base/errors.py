@@ -240,18 +240,26 @@ STANDARD_ERROR_CODES = (QueryErrorCode.INVALID_TYPES,)
 class InvalidQuery(ClientError):
     """A query breaks a rule.
 
-    The message is the code's text and a detail that names the cause:
-    `Invalid column "pth" for table "events" (did you mean "path"?)`.
+    The message is the code's text, a detail that names the cause, its path in the body where
+    several entries may have it, and a reason or a suggestion:
+    `Invalid operator "startsWith" in query.filters[1] (did you mean "starts_with"?)`.
     """
 
-    def __init__(self, code: QueryErrorCode, detail: str) -> None:
-        super().__init__(f"{code.value}{detail}")
+    def __init__(self, code: QueryErrorCode, detail: str, reason: str = "", path: str = "") -> None:
+        where = f" in {path}" if path else ""
+        super().__init__(f"{code.value}{detail}{where}{reason}")
         self.code = code
-        self._detail = detail
+        self.detail = detail
+        self.reason = reason
+        self.path = path
 
-    def __reduce__(self) -> tuple[type["InvalidQuery"], tuple[QueryErrorCode, str]]:
+    def located(self, path: str) -> "InvalidQuery":
+        """Return the same error with a path, unless it has one: what raised it knew it better."""
+        return self if self.path else type(self)(self.code, self.detail, self.reason, path)
+
+    def __reduce__(self) -> tuple[type["InvalidQuery"], tuple[QueryErrorCode, str, str, str]]:
         """Return what makes the error again in another process."""
-        return type(self), (self.code, self._detail)
+        return type(self), (self.code, self.detail, self.reason, self.path)
 
 
 class QueryTimedOut(ClientError):

@@ -103,7 +103,7 @@ OF_ANOTHER_SHAPE = [
     ),
     pytest.param(
         query_body({"field": "*", "aggregate": "count", "filters": [{"fild": "path"}]}),
-        'unknown key "fild" (did you mean "field"?)',
+        'unknown key "fild" in query.selects[0].filters[0] (did you mean "field"?)',
         id="unknown key in a select's filter",
     ),
     pytest.param(
@@ -113,7 +113,7 @@ OF_ANOTHER_SHAPE = [
     ),
     pytest.param(
         query_body(having=[{"fild": "n"}]),
-        'unknown key "fild" (did you mean "field"?)',
+        'unknown key "fild" in having[0] (did you mean "field"?)',
         id="unknown key in having",
     ),
     pytest.param(
@@ -133,7 +133,7 @@ OF_ANOTHER_SHAPE = [
     ),
     pytest.param(
         query_body(filters=[{"or": [{"and": [{"fild": "path"}]}]}]),
-        'unknown key "fild" (did you mean "field"?)',
+        'unknown key "fild" in query.filters[0].or[0].and[0] (did you mean "field"?)',
         id="unknown key within groups",
     ),
     pytest.param(
@@ -202,27 +202,27 @@ UNKNOWN_KEYS = [
     ),
     pytest.param(
         sent_query(selects=[{**select("*", "count"), "rate": "n"}]),
-        'unknown key "rate" (one of field, aggregate, alias, filters)',
+        'unknown key "rate" in query.selects[0] (one of field, aggregate, alias, filters)',
         id="select, nothing close",
     ),
     pytest.param(
         sent_query(filters=[{**where("path", "eq", "/"), "Value": 1}]),
-        'unknown key "Value" (did you mean "value"?)',
+        'unknown key "Value" in query.filters[0] (did you mean "value"?)',
         id="filter",
     ),
     pytest.param(
         sent_query(filters=[{"field": "path", "op": "eq", "value": "/"}]),
-        'unknown key "op" (did you mean "operator"?)',
+        'unknown key "op" in query.filters[0] (did you mean "operator"?)',
         id="filter, the beginning of a key",
     ),
     pytest.param(
         query_body(orderBy=[{"field": "n", "nulls": "asc"}]),
-        'unknown key "nulls" (one of field, direction)',
+        'unknown key "nulls" in orderBy[0] (one of field, direction)',
         id="orderBy, nothing close",
     ),
     pytest.param(
         query_body(orderBy=[{"field": "n", "order": "asc"}]),
-        'unknown key "order" (did you mean "direction"?)',
+        'unknown key "order" in orderBy[0] (did you mean "direction"?)',
         id="a word for another key of the object",
     ),
     pytest.param(
@@ -260,7 +260,8 @@ UNKNOWN_KEYS = [
     ),
     pytest.param(
         sent_query(selects=[{**select("*", "count"), "operator": "eq"}]),
-        'unknown key "operator" (it belongs in query.filters, query.selects.filters or having)',
+        'unknown key "operator" in query.selects[0] (it belongs in query.filters,'
+        " query.selects.filters or having)",
         id="beside its place",
     ),
     pytest.param(

@@ -86,44 +86,46 @@ REJECTIONS = [
     pytest.param(
         selecting("pth", "uniq"),
         "INVALID_COLUMN",
-        'Invalid column "pth" for table "events" (did you mean "path"?)',
+        'Invalid column "pth" for table "events" in query.selects[0] (did you mean "path"?)',
         id="column of a select",
     ),
     pytest.param(
         selecting("zzz", "uniq", table="error_spans"),
         "INVALID_COLUMN",
-        'Invalid column "zzz" for table "errors"',
+        'Invalid column "zzz" for table "errors" in query.selects[0]',
         id="column that is close to none",
     ),
     pytest.param(
         selecting("properties", "uniq"),
         "INVALID_COLUMN",
-        'Invalid column "properties" for table "events" (did you mean "properties.KEY"?)',
+        'Invalid column "properties" for table "events" in query.selects[0]'
+        ' (did you mean "properties.KEY"?)',
         id="properties without KEY",
     ),
     pytest.param(
         selecting("properties.", "uniq"),
         "INVALID_COLUMN",
-        'Invalid column "properties." for table "events" (did you mean "properties.KEY"?)',
+        'Invalid column "properties." for table "events" in query.selects[0]'
+        ' (did you mean "properties.KEY"?)',
         id="empty KEY",
     ),
     pytest.param(
         selecting(f"properties.{'k' * 257}", "uniq"),
         "INVALID_COLUMN",
-        f'Invalid column "properties.{"k" * 89}…" for table "events"',
+        f'Invalid column "properties.{"k" * 89}…" for table "events" in query.selects[0]',
         id="KEY of 257",
     ),
     pytest.param(
         selecting("properties.plan", "uniq", table="sessions"),
         "INVALID_COLUMN",
-        'Invalid column "properties.plan" for table "sessions"',
+        'Invalid column "properties.plan" for table "sessions" in query.selects[0]',
         id="properties of a table that has none",
     ),
     *[
         pytest.param(
             selecting(name, "uniq"),
             "INVALID_COLUMN",
-            f'Invalid column "{name}" for table "events"{hint}',
+            f'Invalid column "{name}" for table "events" in query.selects[0]{hint}',
             id=f"property {name!r} without its prefix",
         )
         for name, hint in (
@@ -134,15 +136,15 @@ REJECTIONS = [
         )
     ],
     pytest.param(
-        selecting("path", "cuont"),
+        query_body(COUNT, select("path", "cuont")),
         "INVALID_AGGREGATE",
-        'Invalid aggregate "cuont" (did you mean "count"?)',
+        'Invalid aggregate "cuont" in query.selects[1] (did you mean "count"?)',
         id="aggregate",
     ),
     pytest.param(
         selecting("*", "stddev"),
         "INVALID_AGGREGATE",
-        'Invalid aggregate "stddev" (one of count, uniq, sum, avg, max, min,'
+        'Invalid aggregate "stddev" in query.selects[0] (one of count, uniq, sum, avg, max, min,'
         " p50, p75, p90, p95, p99,"
         " earliest, latest, good_share, needs_improvement_share, poor_share)",
         id="aggregate that is close to none",
@@ -150,31 +152,33 @@ REJECTIONS = [
     pytest.param(
         selecting("path", "sum"),
         "NOT_AGGREGATABLE",
-        'Column not aggregatable "path" for table "events": sum is for measures, such as "value"',
+        'Column not aggregatable "path" for table "events" in query.selects[0]'
+        ': sum is for measures, such as "value"',
         id="sum of texts",
     ),
     pytest.param(
         selecting("lineno", "avg", table="errors"),
         "NOT_AGGREGATABLE",
-        'Column not aggregatable "lineno" for table "errors": avg is for measures, and it has none',
+        'Column not aggregatable "lineno" for table "errors" in query.selects[0]'
+        ": avg is for measures, and it has none",
         id="numbers of a table without measures",
     ),
     pytest.param(
         selecting("*", "uniq"),
         "NOT_AGGREGATABLE",
-        'Column not aggregatable "*": it takes only count, uniq needs a column',
+        'Column not aggregatable "*" in query.selects[0]: it takes only count, uniq needs a column',
         id="uniq of rows",
     ),
     pytest.param(
         selecting("*", "count", ""),
         "INVALID_SELECT",
-        'Invalid select: alias "" must have 1 to 64 characters',
+        'Invalid select in query.selects[0]: alias "" must have 1 to 64 characters',
         id="empty alias",
     ),
     pytest.param(
         selecting("*", "count", "a" * 65),
         "INVALID_SELECT",
-        f'Invalid select: alias "{"a" * 65}" must have 1 to 64 characters',
+        f'Invalid select in query.selects[0]: alias "{"a" * 65}" must have 1 to 64 characters',
         id="alias of 65",
     ),
     pytest.param(
@@ -222,25 +226,26 @@ REJECTIONS = [
     pytest.param(
         filtering("*", "eq", "/"),
         "INVALID_COLUMN",
-        'Invalid column "*" for table "events"',
+        'Invalid column "*" for table "events" in query.filters[0]',
         id="star in a filter",
     ),
     pytest.param(
         filtering("stack", "eq", "x", table="errors"),
         "NOT_FILTERABLE",
-        'Column not filterable "stack" for table "errors"',
+        'Column not filterable "stack" for table "errors" in query.filters[0]',
         id="column that is not filterable",
     ),
     pytest.param(
-        filtering("path", "startswith", "/"),
+        query_body(filters=[PATH, PATH, where("path", "startswith", "/")]),
         "INVALID_OPERATOR",
-        'Invalid operator "startswith" (did you mean "starts_with"?)',
+        'Invalid operator "startswith" in query.filters[2] (did you mean "starts_with"?)',
         id="operator",
     ),
     pytest.param(
         filtering("path", "@", "/"),
         "INVALID_OPERATOR",
-        'Invalid operator "@" (one of eq, ne, gt, lt, gte, lte, contains, not_contains,'
+        'Invalid operator "@" in query.filters[0]'
+        " (one of eq, ne, gt, lt, gte, lte, contains, not_contains,"
         " starts_with, not_starts_with, ends_with, not_ends_with, matches, not_matches, in, not_in,"
         " is_set, is_not_set)",
         id="operator that is close to none",
@@ -248,111 +253,117 @@ REJECTIONS = [
     pytest.param(
         filtering("value", "contains", "1"),
         "INVALID_OPERATOR",
-        'Invalid operator "contains" for column "value": it is a number',
+        'Invalid operator "contains" for column "value" in query.filters[0]: it is a number',
         id="contains on a number",
     ),
     pytest.param(
         filtering("time", "starts_with", "2026"),
         "INVALID_OPERATOR",
-        'Invalid operator "starts_with" for column "time": it is a datetime',
+        'Invalid operator "starts_with" for column "time" in query.filters[0]: it is a datetime',
         id="starts_with on a datetime",
     ),
     pytest.param(
         filtering("is_bot", "gt", True),
         "INVALID_OPERATOR",
-        'Invalid operator "gt" for column "is_bot": it is a boolean',
+        'Invalid operator "gt" for column "is_bot" in query.filters[0]: it is a boolean',
         id="gt on a boolean",
     ),
     pytest.param(
         filtering("properties.k", "lte", True),
         "INVALID_OPERATOR",
-        'Invalid operator "lte" for column "properties.k": true and false have no order',
+        'Invalid operator "lte" for column "properties.k" in query.filters[0]'
+        ": true and false have no order",
         id="order of a boolean property",
     ),
     pytest.param(
         filtering("path", "eq", None),
         "INVALID_VALUE",
-        'Invalid value null for column "path": must be a string',
+        'Invalid value null for column "path" in query.filters[0]: must be a string',
         id="null",
     ),
     pytest.param(
         filtering("path", "eq", 5),
         "INVALID_VALUE",
-        'Invalid value 5 for column "path": must be a string',
+        'Invalid value 5 for column "path" in query.filters[0]: must be a string',
         id="number for a text",
     ),
     pytest.param(
         filtering("path", "in", ["/", True]),
         "INVALID_VALUE",
-        'Invalid value true for column "path": must be a string',
+        'Invalid value true for column "path" in query.filters[0]: must be a string',
         id="boolean in an array of texts",
     ),
     pytest.param(
         filtering("path", "eq", ["/"]),
         "INVALID_VALUE",
-        'Invalid value for column "path": eq takes a single value, not an array; in takes one',
+        'Invalid value for column "path" in query.filters[0]'
+        ": eq takes a single value, not an array; in takes one",
         id="array for eq",
     ),
     pytest.param(
         filtering("path", "not_in", "/"),
         "INVALID_VALUE",
-        'Invalid value for column "path": not_in takes an array of values; ne takes a single one',
+        'Invalid value for column "path" in query.filters[0]'
+        ": not_in takes an array of values; ne takes a single one",
         id="scalar for not_in",
     ),
     pytest.param(
         filtering("path", "in", []),
         "INVALID_VALUE",
-        'Invalid value for column "path": the array is empty',
+        'Invalid value for column "path" in query.filters[0]: the array is empty',
         id="empty array",
     ),
     pytest.param(
         filtering("path", "in", ["/"] * 1001),
         "INVALID_VALUE",
-        'Invalid value for column "path": 1001 values given, maximum is 1000',
+        'Invalid value for column "path" in query.filters[0]: 1001 values given, maximum is 1000',
         id="1001 values",
     ),
     pytest.param(
         filtering("value", "gt", "5 EUR"),
         "INVALID_VALUE",
-        'Invalid value "5 EUR" for column "value": must be a number',
+        'Invalid value "5 EUR" for column "value" in query.filters[0]: must be a number',
         id="text for a number",
     ),
     pytest.param(
         filtering("is_bot", "eq", 1),
         "INVALID_VALUE",
-        'Invalid value 1 for column "is_bot": must be true or false',
+        'Invalid value 1 for column "is_bot" in query.filters[0]: must be true or false',
         id="number for a boolean",
     ),
     pytest.param(
         filtering("time", "gt", "yesterday"),
         "INVALID_VALUE",
-        'Invalid value "yesterday" for column "time":'
+        'Invalid value "yesterday" for column "time" in query.filters[0]:'
         " must be an ISO 8601 date or time or epoch milliseconds",
         id="text for a datetime",
     ),
     pytest.param(
         filtering("properties.k", "eq", None),
         "INVALID_VALUE",
-        'Invalid value null for column "properties.k": must be a string, a number, true or false',
+        'Invalid value null for column "properties.k" in query.filters[0]'
+        ": must be a string, a number, true or false",
         id="null for a property",
     ),
     pytest.param(
         filtering("properties.k", "contains", 5),
         "INVALID_VALUE",
-        'Invalid value 5 for column "properties.k": contains requires a string',
+        'Invalid value 5 for column "properties.k" in query.filters[0]: contains requires a string',
         id="number that a property is to contain",
     ),
     pytest.param(
         query_body(select("path", "latest")),
         "NOT_AGGREGATABLE",
-        'Column not aggregatable "path" for table "events": latest is for datetimes, such as'
+        'Column not aggregatable "path" for table "events" in query.selects[0]'
+        ": latest is for datetimes, such as"
         ' "received_at"',
         id="latest text",
     ),
     pytest.param(
         query_body(select("value", "good_share")),
         "NOT_AGGREGATABLE",
-        'Column not aggregatable "value" for table "events": good_share is for web vitals, and it'
+        'Column not aggregatable "value" for table "events" in query.selects[0]'
+        ": good_share is for web vitals, and it"
         " has none",
         id="good share of revenue",
     ),
@@ -449,33 +460,36 @@ REJECTIONS = [
     pytest.param(
         query_body({**COUNT, "filters": [where("pth", "eq", "/")]}, COUNT),
         "INVALID_COLUMN",
-        'Invalid column "pth" for table "events" (did you mean "path"?)',
+        'Invalid column "pth" for table "events" in query.selects[0].filters[0]'
+        ' (did you mean "path"?)',
         id="column in a select's filter",
     ),
     pytest.param(
         filtering("path", "matches", "/(a"),
         "INVALID_VALUE",
-        'Invalid value "/(a" for column "path": it is not a regular expression of RE2'
+        'Invalid value "/(a" for column "path" in query.filters[0]'
+        ": it is not a regular expression of RE2"
         " (missing ): /(a)",
         id="pattern that is no regular expression",
     ),
     pytest.param(
         filtering("properties.k", "not_matches", "a" * 257),
         "INVALID_VALUE",
-        f'Invalid value "{"a" * 100}…" for column "properties.k": a pattern has at most 256'
+        f'Invalid value "{"a" * 100}…" for column "properties.k" in query.filters[0]'
+        ": a pattern has at most 256"
         " characters",
         id="long pattern",
     ),
     pytest.param(
         filtering("path", "is_set", "/"),
         "INVALID_VALUE",
-        'Invalid value for column "path": is_set takes no value',
+        'Invalid value for column "path" in query.filters[0]: is_set takes no value',
         id="value of is_set",
     ),
     pytest.param(
         filtering("path", "is_not_set", [None]),
         "INVALID_VALUE",
-        'Invalid value for column "path": is_not_set takes no value',
+        'Invalid value for column "path" in query.filters[0]: is_not_set takes no value',
         id="array for is_not_set",
     ),
     pytest.param(
@@ -511,7 +525,8 @@ REJECTIONS = [
     pytest.param(
         query_body(filters=[{"or": [PATH, {"and": [where("pth", "eq", "/")]}]}]),
         "INVALID_COLUMN",
-        'Invalid column "pth" for table "events" (did you mean "path"?)',
+        'Invalid column "pth" for table "events" in query.filters[0].or[1].and[0]'
+        ' (did you mean "path"?)',
         id="column within a group",
     ),
     pytest.param(

@@ -142,9 +142,8 @@ def _check_filters_of(
     except InvalidQuery as error:
         if error.code not in _NAMES_A_TABLE:
             raise
-        detail = str(error).removeprefix(error.code.value)
-        reason = f"; type {quote_json(type_name)} reads this table"
-        raise InvalidQuery(error.code, f"{detail}{reason}") from None
+        reason = f"{error.reason}; type {quote_json(type_name)} reads this table"
+        raise InvalidQuery(error.code, error.detail, reason, error.path) from None
 
 
 def _check_limit(value: object) -> int:

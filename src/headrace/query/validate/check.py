@@ -167,9 +167,16 @@ def _check_selects(table: Table, selects: Sequence[wire.Select]) -> tuple[_Check
         raise InvalidQuery(QueryErrorCode.INVALID_SELECT, ": at least one is required")
     check_length(len(selects), "maxSelects", QueryErrorCode.TOO_MANY_SELECTS)
     return tuple(
-        _check_select(table, select, f"query.selects[{index}]")
+        _check_located_select(table, select, f"query.selects[{index}]")
         for index, select in enumerate(selects)
     )
+
+
+def _check_located_select(table: Table, select: wire.Select, path: str) -> _CheckedSelect:
+    try:
+        return _check_select(table, select, path)
+    except InvalidQuery as error:
+        raise error.located(path) from None
 
 
 def _check_select(table: Table, select: wire.Select, path: str) -> _CheckedSelect:
@@ -179,13 +186,13 @@ def _check_select(table: Table, select: wire.Select, path: str) -> _CheckedSelec
     except ValueError:
         known = (one.value for one in Aggregate)
         hint = did_you_mean_one_of(select.aggregate, known, AGGREGATE_SYNONYMS)
-        detail = f" {quote_json(select.aggregate)}{hint}"
-        raise InvalidQuery(QueryErrorCode.INVALID_AGGREGATE, detail) from None
+        detail = f" {quote_json(select.aggregate)}"
+        raise InvalidQuery(QueryErrorCode.INVALID_AGGREGATE, detail, hint) from None
     if column is not None:
         check_aggregatable(table, column, aggregate)
     elif aggregate is not Aggregate.COUNT:
-        detail = f" {quote_json(ALL_ROWS)}: it takes only count, {aggregate.value} needs a column"
-        raise InvalidQuery(QueryErrorCode.NOT_AGGREGATABLE, detail)
+        reason = f": it takes only count, {aggregate.value} needs a column"
+        raise InvalidQuery(QueryErrorCode.NOT_AGGREGATABLE, f" {quote_json(ALL_ROWS)}", reason)
     alias = _default_alias(select) if select.alias is None else _check_alias(select.alias)
     filters = check_select_filters(table, select.filters or (), f"{path}.filters")
     return _CheckedSelect(column, aggregate, alias, filters)
@@ -199,8 +206,8 @@ def _default_alias(select: wire.Select) -> str:
 def _check_alias(alias: str) -> str:
     maximum = QUERY_LIMITS["maxAliasLength"]
     if not 1 <= len(alias) <= maximum:
-        detail = f": alias {quote_json(alias)} must have 1 to {maximum} characters"
-        raise InvalidQuery(QueryErrorCode.INVALID_SELECT, detail)
+        reason = f": alias {quote_json(alias)} must have 1 to {maximum} characters"
+        raise InvalidQuery(QueryErrorCode.INVALID_SELECT, "", reason)
     return alias
 
 

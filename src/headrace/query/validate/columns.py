@@ -31,7 +31,8 @@ def find_column(table: Table, name: str) -> Column:
     if column is None:
         raise InvalidQuery(
             QueryErrorCode.INVALID_COLUMN,
-            f" {quote_json(name)} for table {quote_json(table.name)}{_suggest(table, name)}",
+            f" {quote_json(name)} for table {quote_json(table.name)}",
+            _suggest(table, name),
         )
     return column
 
@@ -82,13 +83,14 @@ def check_aggregatable(table: Table, column: Column, aggregate: Aggregate) -> No
         return
     names = [known.name for known in table.columns if accepts(known)]
     reason = (
-        f"{aggregate.value} is for {plural}, such as {quote_json(names[-1])}"
+        f": {aggregate.value} is for {plural}, such as {quote_json(names[-1])}"
         if names
-        else f"{aggregate.value} is for {plural}, and it has none"
+        else f": {aggregate.value} is for {plural}, and it has none"
     )
     raise InvalidQuery(
         QueryErrorCode.NOT_AGGREGATABLE,
-        f" {quote_json(column.name)} for table {quote_json(table.name)}: {reason}",
+        f" {quote_json(column.name)} for table {quote_json(table.name)}",
+        reason,
     )
 
 

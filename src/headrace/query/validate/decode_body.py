@@ -80,10 +80,15 @@ def check_keys(value: object, path: str, body_type: BodyType[_BodyT]) -> None:
     """
     struct = body_type.objects[path]
     known = _keys(struct)
-    for item in value if _is_array(value) else [value]:
+    items = (
+        [(f"{path}[{index}]", item) for index, item in enumerate(value)]
+        if _is_array(value)
+        else [(path, value)]
+    )
+    for item_path, item in items:
         for key in item if _is_object(item) else ():
             if key not in known:
-                raise _invalid_body(_explain_unknown_key(key, struct, body_type.objects))
+                raise _invalid_body(_explain_unknown_key(key, struct, body_type.objects, item_path))
 
 
 def _is_array(value: object) -> TypeGuard[list[object]]:
@@ -137,7 +142,7 @@ def explain_validation_error(message: str, objects: Mapping[str, type[Struct]]) 
     problem = (message[: match.start()] if match else message) or "it is not valid"
     struct = objects.get(_GROUPS.sub("", _INDEX.sub("", path)))
     if struct is not None and (unknown := _UNKNOWN_KEY.fullmatch(problem)):
-        return _explain_unknown_key(unknown[1], struct, objects)
+        return _explain_unknown_key(unknown[1], struct, objects, path)
     if missing := _MISSING_KEY.fullmatch(problem):
         return f"missing key {quote_json(missing[1])}{f' in {path}' if path else ''}"
     if wrong := _WRONG_TYPE.fullmatch(problem):
@@ -146,14 +151,16 @@ def explain_validation_error(message: str, objects: Mapping[str, type[Struct]]) 
 
 
 def _explain_unknown_key(
-    key: str, struct: type[Struct], objects: Mapping[str, type[Struct]]
+    key: str, struct: type[Struct], objects: Mapping[str, type[Struct]], path: str
 ) -> str:
+    """Return what is wrong with a key; its path where one of several entries has it."""
     keys = _keys(struct)
     if meant := meaning_of(key, KEY_SYNONYMS, keys):
         hint = suggestion_of_all(meant)
     else:
         hint = _suggest_other_path(key, keys, objects) or did_you_mean_one_of(key, keys)
-    return f"unknown key {quote_json(key)}{hint}"
+    where = f" in {path}" if _INDEX.search(path) else ""
+    return f"unknown key {quote_json(key)}{where}{hint}"
 
 
 def _suggest_other_path(

@@ -11,8 +11,7 @@ def check_length(count: int, limit: str, code: QueryErrorCode, *, path: str = ""
     """
     maximum = QUERY_LIMITS[limit]
     if count > maximum:
-        where = f" in {path}" if path else ""
-        raise InvalidQuery(code, f"{where}: {count} given, maximum is {maximum}")
+        raise InvalidQuery(code, "", f": {count} given, maximum is {maximum}", path)
 
 
 def parse_whole_number(value: object) -> int | None:

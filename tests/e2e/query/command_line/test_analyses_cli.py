@@ -77,7 +77,10 @@ def test_values_shows_the_most_frequent_ones(service: Service, shop: str) -> Non
         (("funnel", "--step", "cart"), "cannot read --step 'cart': write it as paid where"),
         (("funnel", *STEPS[:2]), "Invalid steps: 1 given, a funnel has 2 to 10"),
         (("retention", "--periods", "0"), "Invalid periods: must be a whole number from 1 to 60"),
-        (("retention", "--first", "pth = /"), 'Invalid column "pth" for table "events"'),
+        (
+            ("retention", "--first", "pth = /"),
+            'Invalid column "pth" for table "events" in first.filters[0]',
+        ),
         (("values", "--table", "events", "--field", "pth"), 'Invalid column "pth"'),
         (("values", "--table", "events", "--field", "\udcff"), 'Invalid column "?"'),
     ],

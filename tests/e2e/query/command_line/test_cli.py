@@ -212,7 +212,7 @@ def test_public_website_needs_no_key(service: Service) -> None:
 REJECTED = {
     "unknown column": (
         (*BY_PATH, "--where", "pth = /"),
-        'Invalid column "pth" for table "events" (did you mean "path"?)',
+        'Invalid column "pth" for table "events" in query.filters[0] (did you mean "path"?)',
     ),
     "unknown table": (
         ("--table", "evnts"),
@@ -220,11 +220,11 @@ REJECTED = {
     ),
     "unknown aggregate": (
         ("--table", "events", "--select", "uniqe(path)"),
-        'Invalid aggregate "uniqe" (did you mean "uniq"?)',
+        'Invalid aggregate "uniqe" in query.selects[0] (did you mean "uniq"?)',
     ),
     "aggregate without a column": (
         ("--table", "events", "--select", "uniq"),
-        'Column not aggregatable "*": it takes only count, uniq needs a column',
+        'Column not aggregatable "*" in query.selects[0]: it takes only count, uniq needs a column',
     ),
     "unknown output name": (
         (*BY_PATH, "--order-by", "visitors down"),

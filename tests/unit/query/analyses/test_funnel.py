@@ -51,13 +51,13 @@ REFUSED = [
     pytest.param(
         funnel_body(CART, {**PAID, "filter": []}),
         "Invalid request body",
-        ': unknown key "filter" (did you mean "filters"?)',
+        ': unknown key "filter" in steps[1] (did you mean "filters"?)',
         id="unknown key of a step",
     ),
     pytest.param(
         funnel_body(CART, {"filters": [{"or": [{"feld": "path"}]}]}),
         "Invalid request body",
-        ': unknown key "feld" (did you mean "field"?)',
+        ': unknown key "feld" in steps[1].filters[0].or[0] (did you mean "field"?)',
         id="unknown key of a filter in a group",
     ),
     pytest.param(
@@ -93,7 +93,7 @@ REFUSED = [
     pytest.param(
         funnel_body(CART, {"filters": [where("pth", "eq", "/")]}, window=0),
         "Invalid column",
-        ' "pth" for table "events" (did you mean "path"?)',
+        ' "pth" for table "events" in steps[1].filters[0] (did you mean "path"?)',
         id="column",
     ),
     pytest.param(

@@ -67,7 +67,7 @@ REFUSED = [
     pytest.param(
         retention_body(first={"filters": [{"feld": "x"}]}),
         "Invalid request body",
-        ': unknown key "feld" (did you mean "field"?)',
+        ': unknown key "feld" in first.filters[0] (did you mean "field"?)',
         id="unknown key of a filter",
     ),
     pytest.param(
@@ -79,7 +79,7 @@ REFUSED = [
     pytest.param(
         retention_body(**{"return": {"filters": [where("pth", "eq", "/")]}}, periods=0),
         "Invalid column",
-        ' "pth" for table "events" (did you mean "path"?)',
+        ' "pth" for table "events" in return.filters[0] (did you mean "path"?)',
         id="column",
     ),
     pytest.param(

@@ -158,13 +158,13 @@ def _check_value(column: Column, operator: Operator, value: Scalar) -> FilterVal
 
 
 def _invalid_operator(column: Column, operator: Operator, reason: str) -> InvalidQuery:
-    detail = f" {quote_json(operator.value)} for column {quote_json(column.name)}: {reason}"
-    return InvalidQuery(QueryErrorCode.INVALID_OPERATOR, detail)
+    detail = f" {quote_json(operator.value)} for column {quote_json(column.name)}"
+    return InvalidQuery(QueryErrorCode.INVALID_OPERATOR, detail, f": {reason}")
 
 
 def _invalid_value(column: Column, reason: str, quoted_value: str = "") -> InvalidQuery:
-    detail = f"{quoted_value} for column {quote_json(column.name)}: {reason}"
-    return InvalidQuery(QueryErrorCode.INVALID_VALUE, detail)
+    detail = f"{quoted_value} for column {quote_json(column.name)}"
+    return InvalidQuery(QueryErrorCode.INVALID_VALUE, detail, f": {reason}")
 
 
 def _quote_scalar(value: Scalar) -> str:

@@ -118,7 +118,10 @@ def _check_item(table: Table, item: wire.Filter, path: str, *, depth: int) -> Ch
         case wire.Filter(
             field=str(field), operator=str(operator), value=value, any_of=None, all_of=None
         ):
-            return _check_filter(table, field, operator, value)
+            try:
+                return _check_filter(table, field, operator, value)
+            except InvalidQuery as error:
+                raise error.located(path) from None
         case wire.Filter(any_of=[*items]) if item == wire.Filter(any_of=items):
             return _check_group(table, Conjunction.OR, items, f"{path}.or", depth=depth + 1)
         case wire.Filter(all_of=[*items]) if item == wire.Filter(all_of=items):
@@ -148,12 +151,12 @@ def _check_filter(
     except ValueError:
         known = (one.value for one in Operator)
         hint = did_you_mean_one_of(operator_name, known, OPERATOR_SYNONYMS)
-        detail = f" {quote_json(operator_name)}{hint}"
-        raise InvalidQuery(QueryErrorCode.INVALID_OPERATOR, detail) from None
+        detail = f" {quote_json(operator_name)}"
+        raise InvalidQuery(QueryErrorCode.INVALID_OPERATOR, detail, hint) from None
     check_operator(column, operator)
     sent = None if isinstance(value, UnsetType) else value
     return CheckedFilter(column, operator, check_values(column, operator, sent))
 
 
 def _invalid_filter(path: str, reason: str) -> InvalidQuery:
-    return InvalidQuery(QueryErrorCode.INVALID_FILTER, f" in {path}: {reason}")
+    return InvalidQuery(QueryErrorCode.INVALID_FILTER, "", f": {reason}", path)
