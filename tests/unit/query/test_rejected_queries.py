@@ -118,7 +118,8 @@ REJECTIONS = [
     pytest.param(
         selecting("properties.plan", "uniq", table="sessions"),
         "INVALID_COLUMN",
-        'Invalid column "properties.plan" for table "sessions" in query.selects[0]',
+        'Invalid column "properties.plan" for table "sessions" in query.selects[0]'
+        ' (properties are columns of "events")',
         id="properties of a table that has none",
     ),
     *[

@@ -9,6 +9,7 @@ from headrace.model.catalog import EVENTS, TABLES, Aggregate, Operator, table_na
 from headrace.model.plan import Direction, Granularity
 from headrace.model.wire import Filter, OrderBy, Query, QueryRequest, Select
 from headrace.model.wire_analyses import StandardRequest
+from headrace.query.standard.definitions import STANDARD_TYPES
 from headrace.query.validate.check import check_table
 from headrace.query.validate.columns import find_column
 from headrace.query.validate.compare import PERIODS
@@ -26,7 +27,9 @@ from headrace.query.validate.synonyms import (
     OPERATOR_SYNONYMS,
     PERIOD_SYNONYMS,
     TABLE_SYNONYMS,
+    TYPE_SYNONYMS,
 )
+from testing.queries import query_body, rejection_of
 
 COLUMNS = [column.name for column in EVENTS.columns]
 
@@ -58,6 +61,7 @@ VOCABULARIES = {
     "aggregates": (AGGREGATE_SYNONYMS, [aggregate.value for aggregate in Aggregate]),
     "granularities": (GRANULARITY_SYNONYMS, [size.value for size in Granularity]),
     "periods": (PERIOD_SYNONYMS, PERIODS),
+    "types": (TYPE_SYNONYMS, list(STANDARD_TYPES)),
     "directions": (DIRECTION_SYNONYMS, [direction.value for direction in Direction]),
     "columns": (
         COLUMN_SYNONYMS,
@@ -102,6 +106,9 @@ def test_words_stand_for_names_that_exist(name: str) -> None:
         ("periods", "lastYear", ' (did you mean "previous_year"?)'),
         ("directions", "descending", ' (did you mean "desc"?)'),
         ("tables", "users", ' (did you mean "profiles"?)'),
+        ("types", "overview", ' (did you mean "summary"?)'),
+        ("types", "top_pages", ' (did you mean "pages"?)'),
+        ("types", "os", ' (did you mean "systems"?)'),
     ],
 )
 def test_word_of_another_language_suggests_the_name(name: str, word: str, hint: str) -> None:
@@ -126,6 +133,13 @@ def test_word_for_names_that_are_not_known_here_suggests_none_of_them() -> None:
             ' (it is a column of "sessions"; a property is "properties.duration")',
         ),
         ("sessions", "metric_value", ' (it is a column of "performance")'),
+        ("sessions", "properties.plan", ' (properties are columns of "events")'),
+        ("errors", "type", ' (did you mean "error_type"?)'),
+        (
+            "performance",
+            "lcp",
+            ' (it is the "metric_value" of rows with the "metric_name" "LCP")',
+        ),
     ],
 )
 def test_column_by_another_word_or_of_another_table_is_named(
@@ -134,3 +148,23 @@ def test_column_by_another_word_or_of_another_table_is_named(
     with pytest.raises(InvalidQuery) as raised:
         find_column(check_table(table), name)
     assert str(raised.value) == f'Invalid column "{name}" for table "{table}"{hint}'
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "hint"),
+    [
+        ("sessions", "date", ' (did you mean granularity "daily"?)'),
+        (
+            "events",
+            "hour",
+            ' (did you mean granularity "hourly", or the property "properties.hour"?)',
+        ),
+        ("performance", "Week", ' (did you mean granularity "weekly"?)'),
+        ("errors", "month", ' (did you mean granularity "monthly"?)'),
+        ("profiles", "date", ' (did you mean "first_seen"?)'),
+    ],
+)
+def test_group_of_time_is_a_granularity(table: str, name: str, hint: str) -> None:
+    body = query_body(table=table, group_by=[name])
+    message = f'Invalid column "{name}" for table "{table}"{hint}'
+    assert rejection_of(body) == ("INVALID_COLUMN", message)

@@ -44,6 +44,7 @@ from headrace.query.validate.decode_body import (
 from headrace.query.validate.lengths import check_length, parse_whole_number
 from headrace.query.validate.pagination import check_granularity
 from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
+from headrace.query.validate.synonyms import TYPE_SYNONYMS
 
 STANDARD = BodyType(StandardRequest, {"filters": wire.Filter, "compare": wire.Compare})
 
@@ -112,7 +113,8 @@ def _check_types(names: Sequence[str]) -> tuple[str, ...]:
     check_length(len(names), "maxTypes", QueryErrorCode.INVALID_TYPES)
     for index, name in enumerate(names):
         if name not in STANDARD_TYPES:
-            raise _invalid_types(f" {quote_json(name)}{did_you_mean_one_of(name, STANDARD_TYPES)}")
+            hint = did_you_mean_one_of(name, STANDARD_TYPES, TYPE_SYNONYMS)
+            raise _invalid_types(f" {quote_json(name)}{hint}")
         if name in names[:index]:
             raise _invalid_types(f" {quote_json(name)}: given twice")
     return tuple(names)

@@ -24,7 +24,11 @@ from headrace.model.catalog import (
 from headrace.model.data_retention import NO_CUTOFFS, Cutoffs
 from headrace.model.plan import PlannedHaving, PlannedSelect, QueryPlan
 from headrace.model.tenancy import WebsiteId
-from headrace.query.validate.columns import check_aggregatable, find_column
+from headrace.query.validate.columns import (
+    check_aggregatable,
+    find_column,
+    find_group_column,
+)
 from headrace.query.validate.compare import check_compare
 from headrace.query.validate.conditions.filters import (
     CheckedCondition,
@@ -213,4 +217,4 @@ def _check_alias(alias: str) -> str:
 
 def _check_group_by(table: Table, fields: Sequence[str]) -> tuple[Column, ...]:
     check_length(len(fields), "maxGroupBy", QueryErrorCode.TOO_MANY_GROUP_BY)
-    return tuple(find_column(table, field) for field in fields)
+    return tuple(find_group_column(table, field) for field in fields)

@@ -7,6 +7,8 @@ from headrace.model.catalog import (
     ALL_ROWS,
     ANY_COLUMN_AGGREGATES,
     DATETIME_AGGREGATES,
+    EVENTS,
+    PERFORMANCE,
     PROPERTY_PREFIX,
     SHARE_AGGREGATES,
     TABLES,
@@ -15,8 +17,10 @@ from headrace.model.catalog import (
     Kind,
     Table,
 )
+from headrace.model.plan import Granularity
+from headrace.model.wire import MetricName
 from headrace.query.validate.suggest import did_you_mean, quote_json
-from headrace.query.validate.synonyms import COLUMN_SYNONYMS, meaning_of
+from headrace.query.validate.synonyms import COLUMN_SYNONYMS, TIME_SYNONYMS, meaning_of
 
 PROPERTY_COLUMN = f"{PROPERTY_PREFIX}KEY"
 """The name of a property's column in messages and documents that leave the key open."""
@@ -25,16 +29,32 @@ _OTHER_PREFIXES = ("props", "property")
 """What other products call them."""
 
 
+_METRICS = frozenset(metric.value for metric in MetricName)
+
+
 def find_column(table: Table, name: str) -> Column:
     """Return a column of the table. Raises `InvalidQuery`: `Invalid column`."""
     column = table.column(name)
     if column is None:
-        raise InvalidQuery(
-            QueryErrorCode.INVALID_COLUMN,
-            f" {quote_json(name)} for table {quote_json(table.name)}",
-            _suggest(table, name),
-        )
+        raise _invalid_column(table, name, _suggest(table, name))
     return column
+
+
+def find_group_column(table: Table, name: str) -> Column:
+    """Return a column to group by. Raises `InvalidQuery`: `Invalid column`.
+
+    The suggestion for a word of time, which no table has as a column, is a granularity.
+    """
+    sizes = meaning_of(name, TIME_SYNONYMS, [size.value for size in Granularity])
+    if sizes and table.supports_granularity and table.column(name) is None:
+        meant = f"granularity {quote_json(sizes[0])}{_or_property(table, name)}"
+        raise _invalid_column(table, name, f" (did you mean {meant}?)")
+    return find_column(table, name)
+
+
+def _invalid_column(table: Table, name: str, hint: str) -> InvalidQuery:
+    detail = f" {quote_json(name)} for table {quote_json(table.name)}"
+    return InvalidQuery(QueryErrorCode.INVALID_COLUMN, detail, hint)
 
 
 def _suggest(table: Table, name: str) -> str:
@@ -42,8 +62,12 @@ def _suggest(table: Table, name: str) -> str:
     names = [known.name for known in table.columns]
     of_property = _column_of_property(table, name)
     if meant := meaning_of(name, COLUMN_SYNONYMS, names):
-        either = f", or the property {quote_json(of_property)}" if of_property else ""
-        return f" (did you mean {quote_json(meant[0])}{either}?)"
+        return f" (did you mean {quote_json(meant[0])}{_or_property(table, name)}?)"
+    if table is PERFORMANCE and name.upper() in _METRICS:
+        metric = quote_json(name.upper())
+        return f' (it is the "metric_value" of rows with the "metric_name" {metric})'
+    if name.startswith(PROPERTY_PREFIX) and not table.has_properties:
+        return f" (properties are columns of {quote_json(EVENTS.name)})"
     others = [other.name for other in TABLES if name in (known.name for known in other.columns)]
     if others:
         also = f"; a property is {quote_json(of_property)}" if of_property else ""
@@ -52,6 +76,12 @@ def _suggest(table: Table, name: str) -> str:
     if similar or of_property is None:
         return similar
     return f" (a property is {quote_json(of_property)})"
+
+
+def _or_property(table: Table, name: str) -> str:
+    """Return the end of a suggestion: a property may have a name that means a column too."""
+    of_property = _column_of_property(table, name)
+    return "" if of_property is None else f", or the property {quote_json(of_property)}"
 
 
 def _column_of_property(table: Table, name: str) -> str | None:

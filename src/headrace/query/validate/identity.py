@@ -3,6 +3,7 @@
 from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model.catalog import EVENTS, Column
 from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
+from headrace.query.validate.synonyms import COLUMN_SYNONYMS
 
 IDENTITIES = tuple(
     column
@@ -20,6 +21,6 @@ def check_identity(value: object) -> Column:
     if not isinstance(value, str):
         raise InvalidQuery(QueryErrorCode.INVALID_BY, f": must be one of {', '.join(columns)}")
     if value not in columns:
-        hint = did_you_mean_one_of(value, columns)
+        hint = did_you_mean_one_of(value, columns, COLUMN_SYNONYMS)
         raise InvalidQuery(QueryErrorCode.INVALID_BY, f" {quote_json(value)}{hint}")
     return columns[value]

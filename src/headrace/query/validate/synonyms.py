@@ -102,6 +102,26 @@ PERIOD_SYNONYMS: Final = _of(
     }
 )
 
+TIME_SYNONYMS: Final = _of(
+    {"hourly": "hour", "daily": "date day", "weekly": "week", "monthly": "month"}
+)
+"""What people group by for a row for each bucket of time."""
+
+TYPE_SYNONYMS: Final = _of(
+    {
+        "summary": "overview totals kpis visitors sessions",
+        "timeseries": "trend chart daily hourly",
+        "referrers": "sources channels",
+        "campaigns": "utm",
+        "countries": "locations geo",
+        "systems": "os oses operatingsystems platforms",
+        "events": "goals conversions",
+        "vitals": "performance webvitals",
+        "errors": "exceptions",
+        "online": "realtime live active current",
+    }
+)
+
 DIRECTION_SYNONYMS: Final = _of({"asc": "ascending", "desc": "descending"})
 
 KEY_SYNONYMS: Final = _of(
@@ -144,6 +164,7 @@ COLUMN_SYNONYMS: Final = _of(
         "anonymous_id": "user userid visitor visitorid clientid distinctid",
         "os_name": "os",
         "value": "revenue amount price",
+        "error_type": "type name",
         "time": "date datetime createdat",
         "start_time": "date datetime time createdat",
         "first_seen": "date datetime time createdat",

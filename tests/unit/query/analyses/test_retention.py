@@ -118,6 +118,12 @@ REFUSED = [
         id="by",
     ),
     pytest.param(
+        retention_body(by="visitor", startDate="x"),
+        "Invalid by",
+        ' "visitor" (did you mean "anonymous_id"?)',
+        id="by another word",
+    ),
+    pytest.param(
         retention_body(endDate="2025-12-31", timezone="x"),
         "Invalid endDate",
         ' "2025-12-31": must not be before startDate',
