@@ -18,20 +18,54 @@ const bodyWith = (/** @type {object[]} */ filters) => ({
   query: { table: "events", selects: [{ field: "*", aggregate: "count" }], filters },
 });
 
+/** The paths of the words of a sentence, as they are in the view. @param {any} body @returns {string[]} */
+function wordsOf({ query, ...root }) {
+  const filters = (/** @type {any[]} */ items, /** @type {any[]} */ path) => items.flatMap((item, index) => {
+    const kind = "or" in item ? "or" : "and";
+    return kind in item ? filters(item[kind], [...path, index, kind]) : [[...path, index]];
+  });
+  const entries = (/** @type {string} */ list) => Object.keys(query[list] ?? []).map((index) => ["query", list, Number(index)]);
+  const lists = ["table", "selects", "filters", "groupBy"].map((name) => ["query", name]);
+  const hasTop = root.granularity && query.groupBy?.length;
+  const parts = ["startDate", "timezone", "granularity", "limit", "orderBy", "having", "compare", "totals", ...(hasTop ? ["top"] : [])].map((name) => [name]);
+  const paths = [...lists, ...entries("selects"), ...entries("groupBy"), ...filters(query.filters ?? [], ["query", "filters"]), ...parts, []];
+  return paths.map((path) => JSON.stringify(path));
+}
+
 test("every refusal of a well-formed query is shown at one of its words, or above all of them", () => {
   const found = REFUSALS.map(({ body, error, code }) => {
     const { body: parsed } = parseBody(JSON.stringify(body));
-    return parsed && locate({ message: error, code }, parsed);
+    return parsed && { error, words: wordsOf(body), ...locate({ message: error, code }, parsed) };
   }).filter(Boolean);
 
   assert.ok(found.length > 40);
+  assert.deepEqual(found.filter(({ path, words }) => !words.includes(JSON.stringify(path))).map(({ error }) => error), []);
   const atWords = found.filter(({ path }) => path.length > 0);
   assert.ok(atWords.length > 0.6 * found.length, `${atWords.length} of ${found.length}`);
 });
 
+test("a refusal is shown at the word of its place, which it need not name then", () => {
+  const select = { field: "*", aggregate: "count", filters: [is("path"), is("pth")] };
+  const body = { query: { table: "events", selects: [is("x"), select], filters: [is("path"), { or: [is("path"), { and: [] }] }] } };
+  const located = (/** @type {string} */ message) => {
+    const { path, message: words } = locate({ message, code: "INVALID_VALUE" }, /** @type {any} */ (body));
+    return [path, words];
+  };
+
+  assert.deepEqual(located('Invalid value for column "path" in query.filters[1].or[0]: eq takes a single value'), [["query", "filters", 1, "or", 0], 'Invalid value for column "path": eq takes a single value']);
+  assert.deepEqual(located('Invalid column "pth" in query.selects[1].filters[1] (did you mean "path"?)'), [["query", "selects", 1], 'Invalid column "pth" (did you mean "path"?)']);
+  assert.deepEqual(located("Too many filters in query.selects[1].filters: 6 given"), [["query", "selects", 1], "Too many filters: 6 given"]);
+  assert.deepEqual(located("Too many filters in query.filters: 21 given"), [["query", "filters"], "Too many filters: 21 given"]);
+  const group = "Invalid filter in query.filters[1].or[1].and: a group has at least one filter";
+  assert.deepEqual(located(group), [[], group]);
+  const quoted = 'Invalid value " in query.filters[0]: \\"(" for column "path" in query.filters[1].or[0]: must be a number';
+  assert.deepEqual(located(quoted)[0], ["query", "filters", 1, "or", 0]);
+  assert.deepEqual(located('Invalid request body: unknown key "x" (it belongs in query.filters)')[0], []);
+});
+
 test("what was meant takes the place of what was refused, and of no value", () => {
   const body = bodyWith([{ field: "pth", operator: "eq", value: "pth" }]);
-  const refusal = locate({ message: 'Invalid column "pth" for table "events" (did you mean "path"?)', code: "INVALID_COLUMN" }, body);
+  const refusal = locate({ message: 'Invalid column "pth" for table "events" in query.filters[0] (did you mean "path"?)', code: "INVALID_COLUMN" }, body);
 
   assert.deepEqual(refusal.path, ["query", "filters", 0]);
   assert.deepEqual(corrected(body, refusal), bodyWith([{ field: "path", operator: "eq", value: "pth" }]));

@@ -200,6 +200,46 @@ def test_days_that_are_none_are_shown_with_what_the_service_says_of_them(
     assert page.problems() == []
 
 
+WHERE_IS_IT: list[tuple[Json, str, str]] = [
+    (
+        {"selects": [{**QUERY["selects"][0], "filters": [{"field": "pth", "operator": "is_set"}]}]},
+        "views where Pth is set",
+        'Invalid column "pth" for table "events"',
+    ),
+    (
+        {
+            "filters": [
+                {"field": "path", "operator": "ne", "value": "/x"},
+                {"or": [{"field": "path", "operator": "ne", "value": ["/y"]}]},
+            ]
+        },
+        "Page is not /y",
+        'Invalid value for column "path": ne takes a single value, not an array; not_in takes one',
+    ),
+    (
+        {"filters": [{"or": []}]},
+        "",
+        "Invalid filter in query.filters[0].or: a group has at least one filter",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("part", "word", "refusal"), WHERE_IS_IT, ids=["select", "filter in a group", "group"]
+)
+def test_refusal_is_shown_at_the_word_that_it_is_about_or_above_all(
+    page: Page, part: Json, word: str, refusal: str
+) -> None:
+    page.open("explore", query=json.dumps({"query": {**QUERY, **part}, "lastDays": 1}))
+    said = page.until(
+        "document.querySelector('.query .why span, .query .refusal.note')?.textContent.trim()"
+    )
+    refused = page.until("[document.querySelector('.refused .word')?.textContent ?? '']")
+
+    assert (said, refused) == (refusal, [word])
+    assert page.problems() == []
+
+
 @pytest.mark.parametrize(
     "days", [{"lastDays": 7, "timezone": "Mars/Base"}, {"lastDays": 9e12}], ids=["zone", "days"]
 )

@@ -1,13 +1,15 @@
 /** Where in a query a refusal belongs, and what the service thinks was meant. Pure. */
 
+import { outputName } from "./query_body.js";
+
 /** @typedef {import("./query_body.js").CustomBody} CustomBody */
 /** @typedef {import("./query_body.js").Path} Path */
 /** @typedef {{message: string, culprit: string, suggestion: string, path: Path}} Refusal  an empty path: the query as a whole */
 
+/** The words of what is about a part of the body as a whole; `offset` and `fill` have none. */
 const ROOT_PLACES = /** @type {Record<string, Path>} */ ({
   INVALID_TABLE: ["query", "table"],
   TOO_MANY_SELECTS: ["query", "selects"],
-  TOO_MANY_FILTERS: ["query", "filters"],
   TOO_MANY_GROUP_BY: ["query", "groupBy"],
   INVALID_START_DATE: ["startDate"],
   INVALID_END_DATE: ["startDate"],
@@ -15,8 +17,6 @@ const ROOT_PLACES = /** @type {Record<string, Path>} */ ({
   INVALID_TIMEZONE: ["timezone"],
   INVALID_GRANULARITY: ["granularity"],
   INVALID_LIMIT: ["limit"],
-  INVALID_OFFSET: ["offset"],
-  INVALID_FILL: ["fill"],
   INVALID_ORDER_BY: ["orderBy"],
   INVALID_HAVING: ["having"],
   INVALID_TOP: ["top"],
@@ -24,25 +24,19 @@ const ROOT_PLACES = /** @type {Record<string, Path>} */ ({
   INVALID_TOTALS: ["totals"],
 });
 
-/** What a cause may be about: the keys at which the culprit may stand. @type {Record<string, string[]>} */
-const KEYS = {
-  INVALID_COLUMN: ["field", "groupBy"],
-  NOT_FILTERABLE: ["field"],
-  NOT_AGGREGATABLE: ["field"],
-  INVALID_AGGREGATE: ["aggregate"],
-  INVALID_OPERATOR: ["operator", "field"],
-  INVALID_VALUE: ["value", "field"],
-  INVALID_FILTER: ["field", "operator"],
-  INVALID_SELECT: ["alias", "field"],
-  DUPLICATE_OUTPUT_NAME: ["alias", "groupBy"],
-};
+const QUOTED = /"((?:[^"\\]|\\.)*)"/;
+const EACH_QUOTED = new RegExp(QUOTED, "g");
+/** Where a message says that the cause is: before the reason or the suggestion. */
+const PLACE = /^[^:(]* in (query\.[\w.[\]]+)/;
 
 /** @param {{message: string, code: string}} error @param {CustomBody} body @returns {Refusal} */
 export function locate({ message, code }, body) {
-  const culprit = /"((?:[^"\\]|\\.)*)"/.exec(message)?.[1] ?? "";
+  const culprit = QUOTED.exec(message)?.[1] ?? "";
   const suggestion = /\(did you mean "((?:[^"\\]|\\.)*)"\?\)/.exec(message)?.[1] ?? "";
-  const path = ROOT_PLACES[code] ?? find(body.query, culprit, KEYS[code] ?? [], ["query"]) ?? fallback(code, body);
-  return { message, culprit, suggestion, path };
+  const place = PLACE.exec(message.replace(EACH_QUOTED, '""'))?.[1];
+  const path = place ? wordAt(pathOf(place), body) : rootWord(code, body) ?? findByName(code, culprit, body);
+  const words = path.length && place ? message.replace(` in ${place}`, "") : message;
+  return { message: words, culprit, suggestion, path };
 }
 
 /** The query with what was meant in the place of what was refused. @param {CustomBody} body @param {Refusal} refusal @returns {CustomBody} */
@@ -50,23 +44,32 @@ export function corrected(body, { culprit, suggestion }) {
   return /** @type {CustomBody} */ (replaceText(body, culprit, suggestion));
 }
 
-/** The entry of `selects`, `filters` or `groupBy` that holds the culprit. @param {any} value @param {string} culprit @param {string[]} keys @param {Path} path @returns {Path | null} */
-function find(value, culprit, keys, path) {
-  for (const [key, inner] of Object.entries(value ?? {})) {
-    const at = [...path, Array.isArray(value) ? Number(key) : key];
-    if (keys.includes(key) && !Array.isArray(inner) && String(inner) === culprit) return path;
-    if (key === "groupBy" && keys.includes(key) && inner.includes(culprit)) return [...at, inner.indexOf(culprit)];
-    const found = typeof inner === "object" ? find(inner, culprit, keys, at) : null;
-    if (found) return found;
-  }
-  return null;
+/** The groups are chosen at a word that is there with buckets and groups alone. @param {string} code @param {CustomBody} body @returns {Path | undefined} */
+function rootWord(code, { granularity, query }) {
+  const isHidden = code === "INVALID_TOP" && !(granularity && query.groupBy?.length);
+  return isHidden ? [] : ROOT_PLACES[code];
 }
 
-/** @param {string} code @param {CustomBody} body @returns {Path} */
-function fallback(code, body) {
-  if (["INVALID_OPERATOR", "INVALID_VALUE", "INVALID_FILTER"].includes(code) && body.query.filters?.length === 1) return ["query", "filters", 0];
-  if (["INVALID_SELECT", "INVALID_AGGREGATE"].includes(code) && body.query.selects.length === 1) return ["query", "selects", 0];
-  return [];
+/** @param {string} place @returns {Path} */
+function pathOf(place) {
+  return (place.match(/\w+/g) ?? []).map((part) => (/^\d/.test(part) ? Number(part) : part));
+}
+
+/** The word in which a place is shown: that of a select shows its filters too, and groups of filters have none. @param {Path} path @param {CustomBody} body @returns {Path} */
+function wordAt(path, body) {
+  if (path[1] === "selects") return path.slice(0, 3);
+  const item = path.reduce((inner, key) => inner?.[key], /** @type {any} */ (body));
+  const isSingle = item?.field !== undefined && !("or" in item || "and" in item);
+  return path.length === 2 || isSingle ? path : [];
+}
+
+/** The entry that has a name which is refused wherever it is. @param {string} code @param {string} name @param {CustomBody} body @returns {Path} */
+function findByName(code, name, { query }) {
+  const isDuplicate = code === "DUPLICATE_OUTPUT_NAME";
+  const select = query.selects.findLastIndex((one) => outputName(one) === name);
+  if (isDuplicate && select >= 0) return ["query", "selects", select];
+  const group = (query.groupBy ?? []).lastIndexOf(name);
+  return (isDuplicate || code === "INVALID_COLUMN") && group >= 0 ? ["query", "groupBy", group] : [];
 }
 
 /** @param {any} value @param {string} from @param {string} to @returns {any} */
