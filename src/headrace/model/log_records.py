@@ -124,6 +124,15 @@ class ErasedItems(Struct, frozen=True, array_like=True, gc=False):
     padding: bytes = b""
 
 
+class ItemPosition(Struct, frozen=True, array_like=True, gc=False):
+    """Where a log has an item: the segment and offset of its record, and its index in that."""
+
+    log: str
+    segment: int
+    offset: int
+    index: int
+
+
 class EventRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
     """All accepted events of one request, or a chunk of an import.
 
@@ -131,7 +140,8 @@ class EventRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
     `has_api_key` says whether the request had an API key; it is None in records of versions that
     did not write it. `imported` is None for the items of requests. `erased` are the indexes of
     items that were erased and `expired` those of items that were too old when they were received:
-    both are not stored.
+    both are not stored. `requeued_from` says of an item from the quarantine where it was rejected;
+    it is None in records of versions that did not write it.
     """
 
     received_ms: int
@@ -143,6 +153,7 @@ class EventRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
     erased: ErasedItems | None = None
     expired: tuple[int, ...] = ()
     is_requeued: bool = False
+    requeued_from: ItemPosition | None = None
 
 
 class PackedEventRecord(Struct, frozen=True, array_like=True, tag="events", gc=False):
@@ -170,6 +181,7 @@ class VitalRecord(Struct, frozen=True, array_like=True, tag="vitals", gc=False):
     erased: ErasedItems | None = None
     expired: tuple[int, ...] = ()
     is_requeued: bool = False
+    requeued_from: ItemPosition | None = None
 
 
 class ErrorRecord(Struct, frozen=True, array_like=True, tag="errors", gc=False):
@@ -184,6 +196,7 @@ class ErrorRecord(Struct, frozen=True, array_like=True, tag="errors", gc=False):
     erased: ErasedItems | None = None
     expired: tuple[int, ...] = ()
     is_requeued: bool = False
+    requeued_from: ItemPosition | None = None
 
 
 LogRecord = EventRecord | VitalRecord | ErrorRecord

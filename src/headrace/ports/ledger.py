@@ -31,6 +31,19 @@ class PendingBatch(Struct, frozen=True):
     shards: int | None = None
 
 
+class RequeuedItem(Struct, frozen=True):
+    """An item that was rejected, and that the log of retried entries has.
+
+    It was rejected at `index` of the record at an offset of a log. `received_ms` is its time of
+    receipt: where files of that log were replaced, the record there is another one.
+    """
+
+    log: str
+    offset: LogOffset
+    index: int
+    received_ms: int
+
+
 class PartOutcome(Enum):
     """The outcome of one part of a batch that the store rejected as a whole."""
 
@@ -83,6 +96,13 @@ class Ledger(Protocol):
         """Return the digests that are remembered, with their expiry in epoch milliseconds.
 
         The result for a digest does not change between `begin` and `commit`.
+        """
+        ...
+
+    def requeued_items(self) -> Sequence[RequeuedItem]:
+        """Return the items that must not be stored from where they were rejected.
+
+        Only a ledger whose logs are loaded again has some. They do not change while it is open.
         """
         ...
 

@@ -128,7 +128,7 @@ def test_event_ids_of_version_5_are_moved_and_keys_stay(tmp_path: Path) -> None:
     ids = dict.fromkeys(digests(150_000), START_MS)
     keys = {b"k" * 32: START_MS + 1}
     with closing(sqlite3.connect(path)) as connection:
-        for table in ("recent_ids", "id_runs", "id_blocks"):
+        for table in ("recent_ids", "id_runs", "id_blocks", "requeued"):
             connection.execute(f"DROP TABLE {table}")
         rows = sorted({**ids, **keys}.items())
         connection.executemany("INSERT INTO seen VALUES (?, ?)", rows)

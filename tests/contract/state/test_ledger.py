@@ -10,7 +10,7 @@ import pytest
 from headrace.adapters.sqlite.ledger import SqliteLedger
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.ports.event_log import LOG_START, LogOffset
-from headrace.ports.ledger import Ledger, LogRange, PartOutcome
+from headrace.ports.ledger import Ledger, LogRange, PartOutcome, RequeuedItem
 
 FIRST = LogRange(LOG_START, LogOffset(1, 500))
 SECOND = LogRange(LogOffset(1, 500), LogOffset(3, 40))
@@ -83,8 +83,24 @@ def test_reload_forgets_offsets_digests_and_the_pending_batch(ledger: SqliteLedg
     assert ledger.begin({"worker-0": FIRST}).batch == pending.batch + 1
 
 
+def test_requeued_items_are_known_until_the_next_reload(ledger: SqliteLedger, path: Path) -> None:
+    items = [
+        RequeuedItem("worker-0", LogOffset(1, 30), 0, 100),
+        RequeuedItem("worker-0", LogOffset(1, 30), 1, 100),
+    ]
+    ledger.bind_store(IDENTITIES, reload=True, requeued=[*items, items[0]])
+    commit(ledger, {"worker-0": FIRST})
+    ledger.bind_store(IDENTITIES)
+    ledger.close()
+    with closing(SqliteLedger.open(path)) as again:
+        assert again.requeued_items() == items
+        again.bind_store(IDENTITIES, reload=True)
+        assert again.requeued_items() == []
+
+
 def test_new_ledger_knows_nothing(ledger: Ledger) -> None:
     assert (ledger.stored_offsets(), ledger.pending_batch(), ledger.parts()) == ({}, None, {})
+    assert ledger.requeued_items() == []
 
 
 def test_commit_moves_the_offsets_to_the_ends_of_the_ranges(ledger: Ledger) -> None:
@@ -202,9 +218,10 @@ def test_ledger_of_the_first_version_keeps_its_digests(path: Path) -> None:
     assert ledger.known_digests([key("known")]) == {key("known"): 100}
     commit(ledger, {"worker-0": FIRST}, new=200)
     assert ledger.stored_offsets() == {"worker-0": FIRST.end}
+    assert ledger.requeued_items() == []
     ledger.close()
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (6,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (7,)
         assert connection.execute(INDEXES).fetchall() == []
 
 
@@ -262,7 +279,7 @@ def test_ledger_of_a_newer_version_gets_a_clear_error(path: Path) -> None:
         SqliteLedger.open(path)
     assert str(rejection.value) == (
         f"the ledger {path} was written by a newer version of Headrace (its schema is 99, this "
-        "version supports 6): use that version"
+        "version supports 7): use that version"
     )
 
 

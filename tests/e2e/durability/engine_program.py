@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 import uvloop
@@ -16,6 +17,7 @@ from headrace.adapters.engine.live_tail import LiveTail, TailedLoader
 from headrace.adapters.engine.load_loop import LoadLoop
 from headrace.adapters.engine.process import EngineProcess
 from headrace.adapters.engine.rate_limiter import WindowLimiter
+from headrace.adapters.engine.requeued_items import read_requeued_items
 from headrace.adapters.engine.store_recovery import StoreRecovery
 from headrace.adapters.event_log.segment_reader import SegmentReader
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
@@ -81,7 +83,12 @@ def engine_process(data: Path, socket: Path) -> EngineProcess:
     log_reader = SegmentReader(data / "log", damaged=data / "damaged")
     ledger = SqliteLedger.open(data / "ledger.sqlite")
     recovery = StoreRecovery(
-        chdb, ledger=ledger, logs=log_reader, can_reload=True, log=get_logger()
+        chdb,
+        ledger=ledger,
+        logs=log_reader,
+        read_requeued_items=partial(read_requeued_items, log_reader),
+        can_reload=True,
+        log=get_logger(),
     )
     versions, metrics = DataVersions(), Metrics()
     writer = ChdbWriter(chdb, change_listener=versions)

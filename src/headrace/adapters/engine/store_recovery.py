@@ -11,6 +11,7 @@ from headrace.adapters.store.dialect.failures import raising_store_unavailable
 from headrace.base.errors import StoreUnavailable
 from headrace.base.logs import Logger
 from headrace.ports.event_log import LogOffset
+from headrace.ports.ledger import RequeuedItem
 
 
 class BoundLedger(Protocol):
@@ -29,9 +30,17 @@ class BoundLedger(Protocol):
         ...
 
     def bind_store(
-        self, identities: Mapping[str, str], *, losses: Sequence[str] = (), reload: bool = False
+        self,
+        identities: Mapping[str, str],
+        *,
+        losses: Sequence[str] = (),
+        reload: bool = False,
+        requeued: Iterable[RequeuedItem] = (),
     ) -> None:
-        """Bind the ledger to tables, durably; with `reload` nothing counts as loaded."""
+        """Bind the ledger to tables, durably; with `reload` nothing counts as loaded.
+
+        The loader then passes over the `requeued` items where they were rejected.
+        """
         ...
 
 
@@ -50,9 +59,11 @@ class LogHistory(Protocol):
 class StoreRecovery:
     """Loads a store that was created again from the logs, or records what it lacks.
 
-    chDB creates missing tables silently, while the ledger says that their events are stored.
+    chDB creates missing tables silently, while the ledger says that their events are stored. An
+    item of the quarantine that was retried is loaded from the log of retried entries alone.
     `can_reload` is False where machines share claims on what they have stored: events that were
-    loaded again would be dropped as repeated.
+    loaded again would be dropped as repeated. `read_requeued_items` returns what the log of retried
+    entries has.
     """
 
     def __init__(
@@ -61,6 +72,7 @@ class StoreRecovery:
         *,
         ledger: BoundLedger,
         logs: LogHistory,
+        read_requeued_items: Callable[[], Iterable[RequeuedItem]],
         can_reload: bool,
         log: Logger,
     ) -> None:
@@ -68,6 +80,7 @@ class StoreRecovery:
         self._can_reload = can_reload
         self._ledger = ledger
         self._logs = logs
+        self._read_requeued_items = read_requeued_items
         self._log = log
         self._losses: Sequence[str] = ()
 
@@ -115,7 +128,8 @@ class StoreRecovery:
             create_tables()
             found = read_identities(table_directories(self._chdb))
         losses = _losses(lost, "the events that the logs no longer have") if truncated else ()
-        self._ledger.bind_store(found, losses=losses, reload=True)
+        requeued = list(self._read_requeued_items())
+        self._ledger.bind_store(found, losses=losses, reload=True, requeued=requeued)
 
     def _lost_tables(self, found: Mapping[str, str]) -> set[str]:
         """Return the tables that are not those the ledger has loaded into.

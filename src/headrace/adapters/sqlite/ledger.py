@@ -17,7 +17,7 @@ from headrace.adapters.sqlite.ledger_schema import prepare_ledger
 from headrace.base.errors import OperatorError, StoreUnavailable
 from headrace.formats.event_ids import EVENT_ID_DIGEST_BYTES, are_event_ids
 from headrace.ports.event_log import LogOffset
-from headrace.ports.ledger import LogRange, PartOutcome, PendingBatch
+from headrace.ports.ledger import LogRange, PartOutcome, PendingBatch, RequeuedItem
 
 _LOOKUP_CHUNK_SIZE = 500
 _MIN_SWEPT_DIGESTS = 1000
@@ -42,8 +42,8 @@ class SqliteLedger:
     In the database, `seen` are the known digests of idempotency keys (`KnownIds` has those of event
     ids), `positions.place` is the offset within a segment, `ledger.intent` the pending batch,
     `store` the identities of the embedded store's tables, `losses` what is known to be missing in
-    them, and `imported` the greatest log offset in the ids of imported rows, which are those of
-    other logs.
+    them, `imported` the greatest log offset in the ids of imported rows, which are those of other
+    logs, and `requeued` the items that a reload must not store from where they were rejected.
     """
 
     def __init__(
@@ -203,6 +203,17 @@ class SqliteLedger:
                 self._connection.execute("SELECT log_number, last_offset FROM imported").fetchall()
             )
 
+    def requeued_items(self) -> Sequence[RequeuedItem]:
+        """Return the items that must not be stored again; see `ports.ledger.Ledger`."""
+        with self._translate_ledger_errors():
+            rows = self._connection.execute(
+                "SELECT log, segment, place, item, received_ms FROM requeued"
+            ).fetchall()
+        return [
+            RequeuedItem(log, LogOffset(segment, offset), index, received_ms)
+            for log, segment, offset, index, received_ms in rows
+        ]
+
     def losses(self) -> Sequence[str]:
         """Return what the tables lack, one sentence each; empty once an operator accepted it."""
         with self._translate_ledger_errors():
@@ -210,19 +221,37 @@ class SqliteLedger:
         return [what for (what,) in rows]
 
     def bind_store(
-        self, identities: Mapping[str, str], *, losses: Sequence[str] = (), reload: bool = False
+        self,
+        identities: Mapping[str, str],
+        *,
+        losses: Sequence[str] = (),
+        reload: bool = False,
+        requeued: Iterable[RequeuedItem] = (),
     ) -> None:
         """Bind the ledger to the tables of a store, and record what they lack.
 
         With `reload` nothing counts as loaded and no digest is known: the loader starts again at
-        the beginning of every log.
+        the beginning of every log, and passes over the `requeued` items where they were rejected.
         """
         with self._transaction() as connection:
             if reload:
                 self._known_ids.forget_all()
-                for table in ("positions", "parts", "seen"):
+                for table in ("positions", "parts", "seen", "requeued"):
                     connection.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
                 connection.execute("UPDATE ledger SET intent = NULL")
+            connection.executemany(
+                "INSERT OR REPLACE INTO requeued VALUES (?, ?, ?, ?, ?)",
+                [
+                    (
+                        each.log,
+                        each.offset.segment,
+                        each.offset.offset,
+                        each.index,
+                        each.received_ms,
+                    )
+                    for each in requeued
+                ],
+            )
             connection.execute("DELETE FROM store")
             connection.executemany("INSERT INTO store VALUES (?, ?)", identities.items())
             connection.executemany(

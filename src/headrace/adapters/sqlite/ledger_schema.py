@@ -8,7 +8,8 @@ from headrace.adapters.sqlite.known_ids import KNOWN_IDS_SCHEMA, KnownIds
 from headrace.base.errors import OperatorError
 from headrace.formats.event_ids import EVENT_ID_DIGEST_BYTES, keyless_digest
 
-SCHEMA_VERSION: Final = 6
+SCHEMA_VERSION: Final = 7
+_VERSION_OF_ID_RUNS: Final = 6
 _SCHEMA = """
     BEGIN;
     CREATE TABLE ledger (identity TEXT NOT NULL, last_batch INTEGER NOT NULL, intent BLOB);
@@ -54,10 +55,18 @@ _TO_VERSION_6 = """
     CREATE TABLE seen (digest BLOB PRIMARY KEY, expires_ms INTEGER NOT NULL) WITHOUT ROWID;
     INSERT INTO seen SELECT * FROM seen_before WHERE NOT is_event_id(digest);
 """
+_TO_VERSION_7 = """
+    BEGIN;
+    CREATE TABLE requeued (log TEXT, segment INTEGER, place INTEGER, item INTEGER,
+        received_ms INTEGER NOT NULL, PRIMARY KEY (log, segment, place, item)) WITHOUT ROWID;
+    PRAGMA user_version = 7;
+    COMMIT;
+"""
 _MIGRATIONS = (_TO_VERSION_2, _TO_VERSION_3, _TO_VERSION_4, _TO_VERSION_5)
 """From version 1 on. Up to version 2, requests with and without an API key had one namespace of
 event ids: an id that is known then stays known in both. Up to version 5, event ids were in `seen`;
-moving them takes two seconds for a million."""
+moving them takes two seconds for a million. Up to version 6, where the logs were loaded again, a
+retried item was rejected again."""
 
 _CACHE_KIB = 8_192
 _MAX_KEPT_WAL_BYTES = 64 * 1024 * 1024
@@ -101,8 +110,10 @@ def _migrate(connection: sqlite3.Connection, version: int) -> None:
     elif version <= len(_MIGRATIONS):
         for migration in _MIGRATIONS[version - 1 :]:
             connection.executescript(migration)
-    if version < SCHEMA_VERSION:
+    if version < _VERSION_OF_ID_RUNS:
         _move_event_ids(connection)
+    if version < SCHEMA_VERSION:
+        connection.executescript(_TO_VERSION_7)
 
 
 def _move_event_ids(connection: sqlite3.Connection) -> None:

@@ -149,7 +149,9 @@ class Loader:
             return {**self._ledger.known_digests(digests), **pending.known_among(digests)}
 
         self._report_backlog(ranges)
-        batch_reader = BatchReader(self._log, ranges, self._limits)
+        batch_reader = BatchReader(
+            self._log, ranges, self._limits, requeued=self._ledger.requeued_items()
+        )
         return build_batch(batch_reader, identity=self._ledger.identity(), find_known=find_known)
 
     def _insert_and_read_ahead(
@@ -200,7 +202,8 @@ class Loader:
         nothing is loaded until all of them can be read.
         """
         try:
-            return list(BatchReader(self._log, pending.ranges))
+            requeued = self._ledger.requeued_items()
+            return list(BatchReader(self._log, pending.ranges, requeued=requeued))
         except OSError as error:
             logs = ", ".join(log for log in self._log.unreadable() if log in pending.ranges)
             raise StoreUnavailable(

@@ -1,7 +1,7 @@
 """Converts quarantine entries back to log records, to load them again. Pure."""
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -14,6 +14,7 @@ from headrace.model.log_records import (
     EventKind,
     EventRecord,
     ImportedRows,
+    ItemPosition,
     LogRecord,
     Visitor,
     Vital,
@@ -22,6 +23,9 @@ from headrace.model.log_records import (
 )
 from headrace.ports.quarantine import QuarantineEntry
 
+_NUMBER_BITS: Final = 63
+"""The numbers of a position must fit into the log and the ledger, whatever was edited."""
+
 StructT = TypeVar("StructT", bound=Struct)
 
 
@@ -29,7 +33,7 @@ def to_log_record(entry: QuarantineEntry) -> bytes:
     """Return the record of an entry. Raises `ValueError` with the reason where there is none.
 
     An item keeps its time of receipt and its event id, which does not make it a repeat of itself.
-    An imported item keeps the id of its row.
+    An imported item keeps the id of its row. The record says where the item was rejected.
     """
     if entry.payload is not None:
         return entry.payload
@@ -40,19 +44,31 @@ def to_log_record(entry: QuarantineEntry) -> bytes:
     if not 0 <= received_ms < 1 << RECEIPT_TIME_BITS:
         raise ValueError("received_ms is no time in milliseconds")
     visitor = _rebuild(Visitor, entry.item.get("visitor") or {})
-    imported = _imported_row(entry.item, received_ms)
     record: LogRecord
     match EventKind(entry.stream):
         case EventKind.EVENTS:
-            items = [_rebuild(Event, item)]
-            record = EventRecord(received_ms, visitor, items, imported=imported, is_requeued=True)
+            record = EventRecord(received_ms, visitor, [_rebuild(Event, item)])
         case EventKind.VITALS:
-            vitals = [_rebuild(Vital, item)]
-            record = VitalRecord(received_ms, visitor, vitals, imported=imported, is_requeued=True)
+            record = VitalRecord(received_ms, visitor, [_rebuild(Vital, item)])
         case EventKind.ERRORS:
-            errors = [_rebuild(ErrorEvent, item)]
-            record = ErrorRecord(received_ms, visitor, errors, imported=imported, is_requeued=True)
-    return encode_record(record)
+            record = ErrorRecord(received_ms, visitor, [_rebuild(ErrorEvent, item)])
+    return encode_record(
+        msgspec.structs.replace(
+            record,
+            imported=_imported_row(entry.item, received_ms),
+            is_requeued=True,
+            requeued_from=_item_position(entry),
+        )
+    )
+
+
+def _item_position(entry: QuarantineEntry) -> ItemPosition | None:
+    if entry.index is None:
+        return None
+    position = ItemPosition(entry.log, entry.position.segment, entry.position.offset, entry.index)
+    if any(number >> _NUMBER_BITS for number in msgspec.structs.astuple(position)[1:]):
+        raise ValueError("its position is none in a log")
+    return position
 
 
 def _imported_row(item: Mapping[str, Any], received_ms: int) -> ImportedRows | None:

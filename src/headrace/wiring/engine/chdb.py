@@ -8,6 +8,7 @@ from headrace.adapters.engine.chdb_store import ChdbLifecycle, ChdbQueryService
 from headrace.adapters.engine.kept_versions import KeptVersions
 from headrace.adapters.engine.load_loop import MAX_BACKOFF_S
 from headrace.adapters.engine.process import EngineProcess
+from headrace.adapters.engine.requeued_items import read_requeued_items
 from headrace.adapters.engine.store_recovery import StoreRecovery
 from headrace.adapters.query_scheduler.versions import DataVersions
 from headrace.adapters.store.chdb.connection import ChdbInstance
@@ -30,6 +31,7 @@ def chdb_engine_process(
         chdb,
         ledger=dependencies.ledger,
         logs=dependencies.reader,
+        read_requeued_items=partial(read_requeued_items, dependencies.reader),
         can_reload=claims is None,
         log=get_logger(),
     )

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from headrace.adapters.store.chdb.files.metadata_copy import copy_path
+from headrace.model.log_records import UNKNOWN_VISITOR, Event, EventRecord, encode_record
+from testing.event_logs import append
 from testing.service import HEADRACE, Service, run_to_end, wait_until
 from tests.e2e.conftest import ServiceMaker
 
@@ -20,6 +22,7 @@ pytestmark = pytest.mark.slow
 
 ERROR = {"timestamp": 1_780_000_000_000, "path": "/x", "message": "boom"}
 VITAL = {"timestamp": 1_780_000_000_000, "path": "/x", "metricName": "LCP", "metricValue": 1.5}
+RECEIVED_MS = 1_750_000_000_000
 COUNT = {"table": "events", "selects": [{"field": "*", "aggregate": "count", "alias": "n"}]}
 
 
@@ -112,6 +115,33 @@ def test_lost_tables_are_loaded_again_from_the_log(
     assert '"store_created_again"' in service.log_text()
     assert service.stop() == 0
     assert verify(service.data) == []
+
+
+def test_item_that_was_corrected_and_retried_is_loaded_again_once(
+    dedicated_service: ServiceMaker,
+) -> None:
+    service = dedicated_service().start()
+    website = service.website()
+    events = [Event(website, 2**63, "rejected"), Event(website, RECEIVED_MS, "accepted")]
+    record = encode_record(EventRecord(RECEIVED_MS, UNKNOWN_VISITOR, events))
+    append(service.data / "log", record, name="elsewhere")
+    quarantine = service.data / "quarantine"
+    wait_until(lambda: len(list(quarantine.glob("*.json"))) == 1, "an item is quarantined")
+    (file,) = quarantine.glob("*.json")
+    entry = json.loads(file.read_text())
+    entry["item"] |= {"time_ms": RECEIVED_MS, "name": "corrected"}
+    file.write_text(json.dumps(entry))
+    assert service.command("quarantine", "retry", file.name) == {"retried": [file.name]}
+    before = service.counts(website, "events", "event_name")
+    assert before == {"accepted": 1, "corrected": 1}
+    assert service.stop() == 0
+    remove_store(service.data / "store")
+
+    service.start()
+
+    assert service.counts(website, "events", "event_name") == before
+    assert service.command("quarantine", "list") == []
+    assert '"store_created_again"' in service.log_text()
 
 
 @pytest.mark.parametrize("remove", [remove_store, remove_events_table])

@@ -1,5 +1,6 @@
 """A store that was created again is loaded again, or what it lacks is recorded."""
 
+import errno
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +17,7 @@ from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.base.errors import StoreUnavailable
 from headrace.base.logs import get_logger
 from headrace.ports.event_log import LOG_START, LogOffset
-from headrace.ports.ledger import LogRange
+from headrace.ports.ledger import LogRange, RequeuedItem
 
 TABLES: Sequence[str] = ("events", "errors", "performance")
 LOADED = LogOffset(2, 300)
@@ -84,6 +85,7 @@ class Machine:
         self.store, self.logs = FakeStore(root / "store"), FakeLogs()
         self.store.create_tables()
         self.ledger = SqliteLedger.open(root / "ledger.sqlite")
+        self.requeued: Sequence[RequeuedItem] | OSError = ()
 
     def load(self) -> None:
         batch = self.ledger.begin({"worker-0": LogRange(LOG_START, LOADED)}).batch
@@ -95,11 +97,17 @@ class Machine:
             self.store,  # type: ignore[arg-type]  # the part of chDB that the recovery uses
             ledger=self.ledger,
             logs=self.logs,
+            read_requeued_items=self.read_requeued_items,
             can_reload=can_reload,
             log=get_logger(),
         )
         recovery.reconcile(self.store.create_tables)
         return recovery
+
+    def read_requeued_items(self) -> Sequence[RequeuedItem]:
+        if isinstance(self.requeued, OSError):
+            raise self.requeued
+        return self.requeued
 
     def identities(self) -> dict[str, str]:
         return {
@@ -141,6 +149,28 @@ def test_store_created_again_is_loaded_from_whole_logs(machine: Machine) -> None
             "truncated_logs": [],
         }
     ]
+
+
+def test_items_that_were_retried_are_passed_over_where_they_were_rejected(machine: Machine) -> None:
+    machine.requeued = [RequeuedItem("worker-0", LogOffset(1, 30), 2, 1_750_000_000_000)]
+    machine.start()
+    assert machine.ledger.requeued_items() == []
+    machine.store.lose(*TABLES)
+    machine.start()
+    assert machine.ledger.requeued_items() == machine.requeued
+
+
+def test_nothing_is_loaded_again_until_the_log_of_retried_entries_can_be_read(
+    machine: Machine,
+) -> None:
+    machine.store.lose(*TABLES)
+    machine.requeued = OSError(errno.EIO, "Input/output error")
+    with pytest.raises(StoreUnavailable, match=r"^cannot read the store: input/output error$"):
+        machine.start()
+    assert machine.ledger.stored_offsets() == {"worker-0": LOADED}
+    machine.requeued = ()
+    assert machine.start().is_complete
+    assert machine.ledger.stored_offsets() == {}
 
 
 def test_one_missing_table_makes_all_of_them_be_created_and_loaded_again(machine: Machine) -> None:

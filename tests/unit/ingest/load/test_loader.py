@@ -12,6 +12,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from headrace.adapters.engine.requeued_items import read_requeued_items
 from headrace.adapters.memory.store import MemoryStore, Row
 from headrace.adapters.quarantine.file_quarantine import FileQuarantine
 from headrace.adapters.sqlite.ledger import SqliteLedger
@@ -26,6 +27,7 @@ from headrace.ingest.load.requeue import to_log_record
 from headrace.model.catalog import EVENTS, Table
 from headrace.model.log_records import (
     UNKNOWN_VISITOR,
+    ErasedItems,
     ErrorEvent,
     ErrorRecord,
     Event,
@@ -38,7 +40,7 @@ from headrace.model.log_records import (
     encode_record,
 )
 from headrace.ports.event_log import LOG_START, LogChunk, LoggedRecord, LogOffset
-from headrace.ports.ledger import LogRange
+from headrace.ports.ledger import LogRange, RequeuedItem
 from headrace.ports.quarantine import QuarantineEntry
 from headrace.ports.store import BatchRejected
 
@@ -256,6 +258,62 @@ def test_requeued_item_is_stored_with_its_event_id_which_is_known(
     assert made.names() == ["bad"]
     expected = event_key(keyed_digest(EventKind.EVENTS, "web_a", "x"))
     assert [row["event_key"] for row in made.store.rows["events"]] == [expected]
+
+
+REJECTED_RECORDS: Mapping[str, Callable[[], bytes]] = {
+    "events": lambda: events("a", "bad", "b"),
+    "imported": lambda: imported("a", "bad", "b")[0],
+    "erased": lambda: encode_record(
+        msgspec.structs.replace(decode_record(events("bad", "bad")), erased=ErasedItems((0,)))
+    ),
+}
+
+
+@pytest.mark.parametrize("make_record", REJECTED_RECORDS.values(), ids=REJECTED_RECORDS)
+@pytest.mark.parametrize("rejected", [["bad"], []], ids=["rejected again", "accepted now"])
+@pytest.mark.parametrize("has_pending_batch", [False, True], ids=["new batch", "pending batch"])
+def test_retried_item_is_stored_once_where_the_logs_are_loaded_again(
+    harness: MakeHarness,
+    make_record: Callable[[], bytes],
+    rejected: list[str],
+    has_pending_batch: bool,
+) -> None:
+    logs = ListedLogs(worker_0=[events("first"), make_record()])
+    made = harness(logs, MemoryStore(rejects=named("bad")))
+    made.loader.load_available()
+    (stored,) = FileQuarantine(made.quarantine).decodable_entries()
+    corrected = {**(stored.entry.item or {}), "name": "good"}
+    logs.logs["retry"] = [to_log_record(msgspec.structs.replace(stored.entry, item=corrected))]
+    FileQuarantine(made.quarantine).remove(stored.id)
+    made.loader.load_available()
+    before = sorted(made.names())
+    assert before == sorted({*before, "first", "good"})
+
+    made.ledger.bind_store({}, reload=True, requeued=read_requeued_items(logs))
+    if has_pending_batch:
+        made.ledger.begin(
+            {log: LogRange(LOG_START, end) for log, end in logs.durable_offsets().items()}
+        )
+    made.ledger.close()
+    again = harness(logs, MemoryStore(rejects=named(*rejected)))
+    again.loader.load_available()
+
+    assert (sorted(again.names()), again.quarantined()) == (before, [])
+
+
+def test_item_of_replaced_files_is_stored_where_another_one_was_rejected(
+    harness: MakeHarness,
+) -> None:
+    made = harness(ListedLogs(worker_0=[events("a", "b"), imported("c")[0]]))
+    elsewhere = [
+        RequeuedItem("worker-0", LogOffset(1, 0), 0, NOON - 1),
+        RequeuedItem("worker-0", LogOffset(1, 0), 2, NOON),
+        RequeuedItem("worker-0", LogOffset(1, 1), 0, NOON + 60_000),
+        RequeuedItem("worker-1", LogOffset(1, 0), 0, NOON),
+    ]
+    made.ledger.bind_store({}, reload=True, requeued=elsewhere)
+    made.loader.load_available()
+    assert made.names() == ["a", "b", "c"]
 
 
 def test_load_until_stops_at_the_offsets(harness: MakeHarness) -> None:
@@ -660,6 +718,16 @@ def test_an_edited_entry_that_no_row_id_can_be_made_of_is_not_requeued(
     item = {"website_id": "web_a", "time_ms": NOON, "name": "a", "received_ms": NOON, **changes}
     entry = QuarantineEntry("worker-0", LogOffset(1, 0), "too large", "events", 0, item)
     with pytest.raises(ValueError, match=reason):
+        to_log_record(entry)
+
+
+@pytest.mark.parametrize("position", [LogOffset(1, 1 << 63), LogOffset(-1, 0)])
+def test_an_entry_whose_position_was_edited_so_that_no_log_has_it_is_not_requeued(
+    position: LogOffset,
+) -> None:
+    item = {"website_id": "web_a", "time_ms": NOON, "name": "a", "received_ms": NOON}
+    entry = QuarantineEntry("worker-0", position, "too large", "events", 0, item)
+    with pytest.raises(ValueError, match="its position is none in a log"):
         to_log_record(entry)
 
 
