@@ -13,7 +13,13 @@ _SETTINGS: Final = {"HEADRACE_QUERY_RATE_LIMIT": "100000000"}
 _READY_TIMEOUT_S: Final = 30.0
 """An engine that takes over a second to answer is unavailable for so long, without any fault."""
 
-SIGNS_OF_FAILURE: Final = ("Traceback", "process_died", "process_hung", "items_quarantined")
+SIGNS_OF_FAILURE: Final = (
+    "Traceback",
+    "load_failed",
+    "process_died",
+    "process_hung",
+    "items_quarantined",
+)
 """What the log of a service says of a failure: an exception, or the name of an event."""
 
 

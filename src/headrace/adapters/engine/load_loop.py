@@ -147,7 +147,7 @@ class LoadLoop:
         try:
             self._loader.load_until(ends)
         except Exception as error:
-            self._log.error("load_failed", exc_info=error)
+            self._log_failure(error)
             raise _not_stored(error) from error
         return ends
 
@@ -253,8 +253,15 @@ class LoadLoop:
 
     def _record_failure(self, error: Exception, waiters: list[_Waiter]) -> None:
         self._is_failing = True
-        self._log.error("load_failed", exc_info=error)
+        self._log_failure(error)
         _wake(waiters, _not_stored(error))
+
+    def _log_failure(self, error: Exception) -> None:
+        """Log why a load failed; of an error that nobody foresaw, also where it was raised."""
+        if isinstance(error, HeadraceError):
+            self._log.error("load_failed", reason=str(error))
+        else:
+            self._log.error("load_failed", exc_info=error)
 
     def _load_durable(self) -> bool:
         ends = dict(self._log_reader.durable_offsets())

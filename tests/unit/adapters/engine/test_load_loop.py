@@ -18,6 +18,7 @@ from headrace.ports.event_log import LogChunk, LogOffset
 pytestmark = pytest.mark.asyncio
 
 QUERY_WAIT_MS = 5_000
+A_BUG = ValueError("a bug")
 MEMORY_RETURNED = -1
 """Among the loaded offsets: the memory of a load was returned."""
 
@@ -215,18 +216,19 @@ async def test_a_cancelled_barrier_does_not_affect_others(on_demand: Harness) ->
 
 
 @pytest.mark.parametrize(
-    ("error", "message"),
+    ("error", "message", "logged"),
     [
         (
             StoreUnavailable("the disk is full"),
             "earlier events cannot be stored now: the disk is full",
+            {"reason": "the disk is full"},
         ),
-        (ValueError("a bug"), "earlier events cannot be stored now"),
+        (A_BUG, "earlier events cannot be stored now", {"exc_info": A_BUG}),
     ],
     ids=["passing", "bug"],
 )
 async def test_a_failure_is_reported_and_loading_continues(
-    error: Exception, message: str, on_demand: Harness
+    error: Exception, message: str, logged: Mapping[str, object], on_demand: Harness
 ) -> None:
     on_demand.loader.failures = [error, error]
     with capture_logs() as lines:
@@ -237,8 +239,25 @@ async def test_a_failure_is_reported_and_loading_continues(
             await barrier
         assert not on_demand.loop.is_caught_up
         await until_loaded(on_demand, 0)
-    assert [(line["event"], line["exc_info"]) for line in lines] == [("load_failed", error)] * 2
+    assert lines == [{"event": "load_failed", "log_level": "error", **logged}] * 2
     assert on_demand.loop.is_caught_up
+
+
+@pytest.mark.parametrize(
+    ("error", "logged"),
+    [
+        (StoreUnavailable("the disk is full"), {"reason": "the disk is full"}),
+        (A_BUG, {"exc_info": A_BUG}),
+    ],
+    ids=["passing", "bug"],
+)
+async def test_a_failure_before_exclusive_work_is_logged_in_the_same_way(
+    error: Exception, logged: Mapping[str, object], on_demand: Harness
+) -> None:
+    on_demand.loader.failures = [error]
+    with capture_logs() as lines, pytest.raises(StoreUnavailable, match="cannot be stored now"):
+        await on_demand.loop.run_loaded(lambda load_all: load_all())
+    assert lines == [{"event": "load_failed", "log_level": "error", **logged}]
 
 
 async def test_the_store_is_not_current_before_the_first_load(on_demand: Harness) -> None:
