@@ -5,11 +5,13 @@ import shutil
 import sqlite3
 import subprocess
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from headrace.adapters.store.chdb.table_identity import IDENTITY_FILE
 from headrace.adapters.store.dialect.ddl import MIGRATIONS
 from testing.service import (
     HEADRACE,
@@ -381,6 +383,29 @@ def test_missing_store_is_found(data: Path) -> None:
     assert verify(data, "--json").problems == [
         ("store", "it is missing, but the ledger lists batches that it contains")
     ]
+
+
+@pytest.mark.parametrize("content", [b"", b"\xc3\xa9" * 16, bytes(33)], ids=["empty", "text", "0"])
+def test_damaged_identity_of_a_table_is_found_and_ends_the_start_with_one_sentence(
+    data: Path, content: bytes
+) -> None:
+    file = part_of(data, "errors").parent / IDENTITY_FILE
+    file.write_bytes(content)
+    problem = f"{file} is damaged: restore a backup"
+    assert verify(data, "--json").problems == [("store", problem)]
+    command = [HEADRACE, "serve", "--data", str(data), "--port", "0"]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=clean_environment()
+    ) as serving:
+        assert serving.stderr is not None
+        lines = map(json.loads, serving.stderr)
+        try:
+            until_death = list(takewhile(lambda line: line["event_name"] != "process_died", lines))
+        finally:
+            serving.terminate()
+    assert [
+        (line["event_name"], line["reason"]) for line in until_death if line["level"] == "error"
+    ] == [("process_failed", f"cannot prepare the store {data / 'store'}: {problem}")]
 
 
 def test_directory_without_data_is_not_verified(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from headrace.adapters.store.clickhouse.check import check_clickhouse
 from headrace.adapters.store.dialect.errors import ClickHouseError
 from headrace.adapters.store.dialect.reports import StoreReport
 from headrace.base.clock import SystemClock
-from headrace.base.errors import OperatorError
+from headrace.base.errors import OperatorError, system_reason
 from headrace.base.logs import get_logger
 from headrace.base.settings import Settings, data_path
 from headrace.model.audit import MAX_AUDIT_LINES, AuditAction, AuditLine
@@ -177,7 +177,7 @@ def _check_chdb(
             expected=expected_rows_of_logs(paths, ledger, cutoffs),
             identities=ledger.table_identities,
         )
-    except (OperatorError, ClickHouseError) as error:
-        return StoreReport((str(error),), parts=0, rows=0)
+    except (OperatorError, ClickHouseError, OSError) as error:
+        return StoreReport((system_reason(error),), parts=0, rows=0)
     finally:
         chdb.close()

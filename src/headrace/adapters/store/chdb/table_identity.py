@@ -5,6 +5,8 @@ one. Therefore a file in the directory of each table names it, and the ledger re
 it loaded into.
 """
 
+import errno
+import re
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,24 +22,34 @@ from headrace.model.storage import STORAGE_TABLES
 IDENTITY_FILE: Final = "headrace-identity.txt"
 """In the directory of a table, beside its parts. ClickHouse ignores names that are not a part's."""
 
+_IDENTITY_BYTES: Final = 16
+_CONTENT: Final = re.compile(rb"([0-9a-f]{%d})\n" % (2 * _IDENTITY_BYTES))
+
 
 def read_identities(directories: Mapping[str, Path]) -> dict[str, str]:
     """Return the identity of each table that has one, from the tables' directories.
 
-    Raises `OSError`.
+    Raises `OSError`, also for a damaged file: with another identity, the table would count as new.
     """
     identities: dict[str, str] = {}
     for table, directory in directories.items():
         with suppress(FileNotFoundError):
-            identities[table] = (directory / IDENTITY_FILE).read_text(encoding="ascii").strip()
+            identities[table] = _read_identity(directory / IDENTITY_FILE)
     return identities
+
+
+def _read_identity(file: Path) -> str:
+    found = _CONTENT.fullmatch(file.read_bytes())
+    if found is None:
+        raise OSError(errno.EIO, f"{file} is damaged: restore a backup")
+    return found[1].decode()
 
 
 def ensure_identities(directories: Mapping[str, Path]) -> None:
     """Give every table without an identity a random one, durably. Raises `OSError`."""
     known = read_identities(directories)
     for table in directories.keys() - known.keys():
-        content = f"{secrets.token_hex(16)}\n".encode()
+        content = f"{secrets.token_hex(_IDENTITY_BYTES)}\n".encode()
         write_atomically(directories[table] / IDENTITY_FILE, content)
 
 
