@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from headrace.adapters.store.chdb.table_identity import IDENTITY_FILE
-from headrace.adapters.store.dialect.ddl import MIGRATIONS
 from testing.service import (
     HEADRACE,
     Service,
@@ -97,13 +96,18 @@ def part_of(data: Path, table: str) -> Path:
 
 def test_intact_directory_passes(data: Path) -> None:
     value = json.loads(verify(data, "--json").out)
-    parts = value["checked"]["parts"]  # merges may have joined those of the version table
-    checked = {"logs": 1, "records": 6, "parts": parts, "rows": EVENTS + len(MIGRATIONS)}
+    checked = {"logs": 1, "records": 6, "parts": len(TABLES), "rows": EVENTS}
     assert value == {"ok": True, "problems": [], "notes": [], "checked": checked}
     assert verify(data) == Verdict(
-        0,
-        f"No problems found: {checked['rows']} rows in {parts} parts, 6 records in 1 log.\n",
-        "",
+        0, "No problems found: 4 rows in 3 parts, 6 records in 1 log.\n", ""
+    )
+
+
+def test_directory_without_events_has_no_rows(dedicated_service: ServiceMaker) -> None:
+    service = dedicated_service().start()
+    assert service.stop() == 0
+    assert verify(service.data) == Verdict(
+        0, "No problems found: 0 rows in 0 parts, 0 records in 1 log.\n", ""
     )
 
 

@@ -20,6 +20,11 @@ _BROKEN_PROJECTION = "(BROKEN_PROJECTION)"
 """In the message about a part whose events are intact."""
 
 _REASON = re.compile(r"DB::Exception: (.*?)(?: in data part| \(|$)", re.DOTALL)
+_COUNTS = "countIf({0}), toFloat64(sumIf(rows, {0})), toFloat64(sumIf(rows, NOT {0}))".format(
+    f"table IN ({', '.join(map(quote_literal, STORAGE_TABLES))})"
+)
+"""Parts and rows of the tables of events, and rows of the table of versions."""
+
 _LAST_OFFSETS = (
     "SELECT hex(substring(id, 7, 2)) AS log, hex(max(substring(id, 9, 8))) "
     "FROM `{database}`.`{table}` GROUP BY log"
@@ -51,9 +56,9 @@ def check_store(
         str(name): kind for name, kind in chdb.execute(_select("name, engine", "tables"))
     }
     existing = [name for name, kind in table_engines.items() if kind != "View"]
-    ((parts, rows),) = chdb.execute(_select("count(), toFloat64(sum(rows))", "parts", "active"))
+    ((parts, rows, other_rows),) = chdb.execute(_select(_COUNTS, "parts", "active"))
     issues = list(_replaced_tables(chdb, identities or {}))
-    if rows or (known is not None and known.stored_until):
+    if rows or other_rows or (known is not None and known.stored_until):
         issues += _missing_tables(existing)
     issues += _broken_parts(chdb)
     for table in existing:
