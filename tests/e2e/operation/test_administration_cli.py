@@ -437,6 +437,26 @@ def test_command_that_needs_data_does_not_create_a_data_directory(
     assert list(data.iterdir()) == []
 
 
+NOT_CREATED = {
+    "website create --name=": "the name of a website must not be empty",
+    "website create --name Blog --origin blog": (
+        "'blog' is not an origin: write scheme://host, scheme://host:port or *.domain"
+    ),
+    "organization create --name=": "the name of an organization must not be empty",
+    "key create": (
+        "a key needs at least one scope: track:events, read:data, manage:data or manage:config"
+    ),
+}
+
+
+@pytest.mark.parametrize(("command", "sentence"), NOT_CREATED.items(), ids=list(NOT_CREATED))
+def test_command_that_is_refused_does_not_create_a_data_directory(
+    run: Run, data: Path, command: str, sentence: str
+) -> None:
+    assert run(*command.split()) == Done(1, "", f"headrace: {sentence}\n")
+    assert not data.exists()
+
+
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [

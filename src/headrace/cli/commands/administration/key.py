@@ -23,6 +23,7 @@ from headrace.formats.directory_objects import (
     scope_names,
 )
 from headrace.model.tenancy import ApiKey, KeyId, OrganizationId, Scope, WebsiteId
+from headrace.wiring.directory_rules import check_new_key
 
 _BEGINNING_OF_KEYS: Final = "hr_"
 
@@ -73,10 +74,12 @@ def create_key(
 ) -> None:
     """Create an API key and print it. Only its hash is stored: it cannot be shown again."""
     expires_ms = None if expires is None else parse_expiry(expires)
+    granted = frozenset(map(Scope, scopes))
+    check_new_key(granted)
     names_nothing = organization is None and not websites and home is None
     with directory_of(data, create_if_missing=names_nothing) as directory:
         made, secret = directory.create_key(
-            scopes=frozenset(map(Scope, scopes)),
+            scopes=granted,
             organization_id=None if organization is None else OrganizationId(organization),
             website_ids=tuple(map(WebsiteId, websites)),
             default_website_id=None if home is None else WebsiteId(home),

@@ -12,6 +12,7 @@ from headrace.cli.output import (
 )
 from headrace.formats.directory_objects import deleted_object, organization_object
 from headrace.model.tenancy import Organization, OrganizationId
+from headrace.wiring.directory_rules import check_new_organization
 
 
 @click.group("organization")
@@ -24,6 +25,7 @@ def organization() -> None:
 @data_options
 def create_organization(name: str, data: str | None, as_json: bool) -> None:
     """Create an organization and print its id."""
+    check_new_organization(name)
     with directory_of(data, create_if_missing=True) as directory:
         made = directory.create_organization(name)
     if as_json:

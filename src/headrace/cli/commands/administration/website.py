@@ -18,6 +18,7 @@ from headrace.formats.directory_objects import deleted_object, website_object
 from headrace.model.catalog import STORED_TABLES
 from headrace.model.data_retention import DataRetention, RetentionChange
 from headrace.model.tenancy import OrganizationId, Website, WebsiteChange, WebsiteId
+from headrace.wiring.directory_rules import check_new_website
 
 TABLE_NAMES: Final = tuple(table.name for table in STORED_TABLES)
 _ANY_ORIGIN: Final = "any"
@@ -58,6 +59,7 @@ def create_website(
     as_json: bool,
 ) -> None:
     """Create a website and print its id. The id is not secret."""
+    check_new_website(name=name, domain=domain, origins=origins)
     with directory_of(data, create_if_missing=organization is None) as directory:
         made = directory.create_website(
             name=name,
