@@ -457,6 +457,16 @@ def test_command_that_is_refused_does_not_create_a_data_directory(
     assert not data.exists()
 
 
+def test_website_delete_says_that_rows_remain_and_how_to_erase_them(run: Run, data: Path) -> None:
+    website = run("website", "create", "--name", "Blog", "--json").value["id"]
+    assert run("website", "delete", website) == Done(
+        0,
+        f"Deleted website {website}.\n",
+        "headrace: its rows remain on disk; to erase them for good: "
+        f"headrace erase --website {website} --all --data {data}\n",
+    )
+
+
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [

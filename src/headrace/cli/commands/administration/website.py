@@ -14,6 +14,7 @@ from headrace.cli.output import (
     print_json,
     print_table,
 )
+from headrace.cli.program import command_line
 from headrace.formats.directory_objects import deleted_object, website_object
 from headrace.model.catalog import STORED_TABLES
 from headrace.model.data_retention import DataRetention, RetentionChange
@@ -178,17 +179,20 @@ def delete_website(website_id: str, erases: bool, data: str | None, as_json: boo
 
     With --erase they are erased, too, as by `headrace erase`; the command then prints the receipt.
     """
+    settings = load_settings({"data_dir": data})
     with directory_of(data, create_if_missing=False) as directory:
         directory.delete_website(WebsiteId(website_id))
     if erases:
         # The engine's client is not imported to list websites.
         from headrace.cli.commands.rows.erase import erase_website  # noqa: PLC0415
 
-        erase_website(website_id, load_settings({"data_dir": data}), as_json=as_json)
+        erase_website(website_id, settings, as_json=as_json)
     elif as_json:
         print_json(deleted_object(website_id))
     else:
         click.echo(f"Deleted website {website_id}.")
+        erase = command_line("erase", "--website", website_id, "--all", settings=settings)
+        click.echo(f"headrace: its rows remain on disk; to erase them for good: {erase}", err=True)
 
 
 def _created(made: Website, settings: Settings) -> str:
