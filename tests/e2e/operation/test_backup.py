@@ -415,6 +415,30 @@ def test_file_that_cannot_be_restored_creates_no_directory(
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "{} has no erasures: it has no file key"),
+        (b"{", "{} has no erasures that can be read: Input data was truncated"),
+        (b'{"key":"\xff"}', "{} has no erasures that can be read: "),
+    ],
+    ids=["another directory", "cut", "not UTF-8"],
+)
+def test_erasures_that_cannot_be_read_create_no_directory(
+    backup: Path, tmp_path: Path, content: bytes | None, reason: str
+) -> None:
+    erasures = tmp_path / "erased"
+    if content is None:
+        erasures.mkdir()
+    else:
+        erasures.write_bytes(content)
+    into = ("--data", str(tmp_path / "new"))
+    code, out, err = run("restore", str(backup), *into, "--erasures", str(erasures))
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith(f"headrace: {reason.format(erasures)}")
+    assert not (tmp_path / "new").exists()
+
+
 def test_backup_is_restored_from_a_pipe(backup: Path, tmp_path: Path) -> None:
     into, pipe = tmp_path / "new", tmp_path / "pipe"
     os.mkfifo(pipe)

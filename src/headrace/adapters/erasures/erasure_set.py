@@ -33,7 +33,7 @@ def read_erasure_set(path: Path) -> ErasureSet:
         return msgspec.json.decode(path.read_bytes(), type=ErasureSet)
     except OSError as error:
         raise OperatorError(f"cannot read {path}: {system_reason(error)}") from error
-    except (msgspec.MsgspecError, StoreUnavailable) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, StoreUnavailable) as error:
         raise OperatorError(f"{path} has no erasures that can be read: {error}") from error
 
 

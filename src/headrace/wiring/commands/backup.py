@@ -120,20 +120,20 @@ def restore(
 ) -> Restored:
     """Unpack a backup to the data directory, and erase in it what was erased after the backup.
 
-    Creates the directory, unless the file is no backup. It must be empty, or have erasures alone,
-    which are used then; `erasures` is another place of some, which are used beside them. `by` is
-    who restores, for the audit log. Raises `OperatorError`. Empties the directory again when that
-    fails, but for its erasures. A restore that is killed, or whose machine loses power, leaves a
-    marker file, and no service starts on the directory. The marker has the erasures of the
-    directory, and the next restore uses them.
+    Creates the directory, unless the file is no backup, or the given erasures cannot be read. It
+    must be empty, or have erasures alone, which are used then; `erasures` is another place of some,
+    which are used beside them. `by` is who restores, for the audit log. Raises `OperatorError`.
+    Empties the directory again when that fails, but for its erasures. A restore that is killed, or
+    whose machine loses power, leaves a marker file, and no service starts on the directory. The
+    marker has the erasures of the directory, and the next restore uses them.
     """
     check_archive(file)
+    given = None if erasures is None else read_erasure_set(erasures)
     create_data_dir(settings)
     root = data_path(settings)
     with lock_data_dir(root, "headrace restore"):
         _require_empty(root)
         kept = _kept_erasures(DataDirPaths(root))
-        given = None if erasures is None else read_erasure_set(erasures)
         with _marked_as_unfinished(DataDirPaths(root), kept):
             manifest = read_archive(file, root, progress=progress)
             known = [one for one in (kept, given) if one is not None]
