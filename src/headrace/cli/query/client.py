@@ -38,6 +38,9 @@ _REASONS_OF_PLAIN_PORTS: Final = frozenset(
 _TRY_TLS: Final = "if the server uses TLS, its address begins with https://"
 """Servers with TLS answer a plain request with 400, with an alert, or by closing the connection."""
 
+_OF_WRONG_PATHS: Final = frozenset({404, 405})
+"""What servers answer below a path that is not one of theirs, or is that of a page."""
+
 CUSTOM_PATH: Final = "/v1/query/custom"
 
 Body = TypeVar("Body")
@@ -52,10 +55,14 @@ class QueryTarget(Struct, frozen=True):
 
 
 class QueryResponse(Struct, frozen=True):
-    """A response with status 200. `is_truncated` is the header of formats without metadata."""
+    """A response with status 200. `is_truncated` is the header of formats without metadata.
+
+    `hint` says what address to write, if the response turns out to be one of another server.
+    """
 
     body: bytes
     is_truncated: bool
+    hint: str = ""
 
 
 class _ErrorBody(Struct, frozen=True):
@@ -98,7 +105,9 @@ def _exchange(
     try:
         with opener.open(request, timeout=TIMEOUT_S) as response:
             return QueryResponse(
-                response.read(), is_truncated=response.headers["X-Truncated"] == "true"
+                response.read(),
+                is_truncated=response.headers["X-Truncated"] == "true",
+                hint=_address_hint(target.url),
             )
     except HTTPError as error:
         with error:
@@ -110,7 +119,9 @@ def decode_response(response: QueryResponse, body: type[Body]) -> Body:
     try:
         return msgspec.json.decode(response.body, type=body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise OperatorError("the response is not one of a Headrace service") from None
+        raise OperatorError(
+            f"the response is not one of a Headrace service{response.hint}"
+        ) from None
 
 
 def _build_request(target: QueryTarget, call: Call, media_type: str) -> Request:
@@ -173,6 +184,8 @@ def _to_operator_error(error: HTTPError, target: QueryTarget, call: Call) -> Ope
         location = error.headers["Location"]
         hint = f" and points to {location}" if location else ""
         other = f"; {_TRY_TLS}" if error.code == 400 and _is_plain(target.url) else ""
+        if error.code in _OF_WRONG_PATHS:
+            other = _address_hint(target.url)
         return OperatorError(
             f"{target.url} answered {error.code}{hint}; it is not the address of a Headrace service"
             f"{other}"
@@ -184,6 +197,14 @@ def _to_operator_error(error: HTTPError, target: QueryTarget, call: Call) -> Ope
     if retry_time is not None:
         return OperatorError(f"{refusal.error}; it works again {retry_time}")
     return OperatorError(refusal.error)
+
+
+def _address_hint(url: str) -> str:
+    """Return the end of a sentence for an address with a path, such as that of the page."""
+    scheme, host, path, *_ = urlsplit(url)
+    if not path.strip("/"):
+        return ""
+    return f": write {scheme}://{host} unless a proxy serves Headrace below {path}"
 
 
 def _retry_time(retry_after: str | None) -> str | None:

@@ -390,8 +390,8 @@ class ForeignServer(BaseHTTPRequestHandler):
                 self._answer(200, b"{}", **{"Content-Length": "100"})
             case "cut":
                 self._answer(502, b"<html>", **{"Content-Length": "100"})
-            case _:
-                self._answer(502, b"<html>Bad gateway</html>")
+            case other:
+                self._answer(404 if other == "missing" else 502, b"<html>an error</html>")
 
     do_GET = do_PUT = do_DELETE = do_POST  # noqa: N815 - names of the library
 
@@ -426,7 +426,10 @@ FOREIGN_RESPONSES = {
     "busy": "Rate limit exceeded; it works again in 9 s",
     "closed": "Service unavailable; it works again on Wed, 21 Oct 2026 07:28:00 GMT",
     "vague": "Service unavailable",
-    "page": "the response is not one of a Headrace service",
+    "page": "the response is not one of a Headrace service: write {address} unless a proxy serves "
+    "Headrace below /page",
+    "missing": "{url} answered 404; it is not the address of a Headrace service: write {address} "
+    "unless a proxy serves Headrace below /missing",
     "short": "cannot query {url}: IncompleteRead(2 bytes read, 98 more expected)",
     "cut": "cannot query {url}: IncompleteRead(6 bytes read, 94 more expected)",
     "gateway": "{url} answered 502; it is not the address of a Headrace service",
@@ -440,7 +443,7 @@ def test_unexpected_response_is_one_sentence(directory: str, sentence: str) -> N
     with foreign_server() as address:
         url = f"{address}/{directory}"
         done = run("--table", "events", "--website", "web_a", "--key", "hr_a", "--url", url)
-    assert done == Done(1, "", f"headrace: {sentence.format(url=url)}\n")
+    assert done == Done(1, "", f"headrace: {sentence.format(url=url, address=address)}\n")
 
 
 @pytest.mark.parametrize(
@@ -460,7 +463,20 @@ def test_html_page_is_no_saved_query_but_one_sentence(
     with foreign_server() as address:
         target = ("--website", "web_a", "--key", "hr_a", "--url", f"{address}/page")
         done = run(*arguments, *target, command=command)
-    assert done == Done(1, "", "headrace: the response is not one of a Headrace service\n")
+    sentence = FOREIGN_RESPONSES["page"].format(address=address)
+    assert done == Done(1, "", f"headrace: {sentence}\n")
+
+
+@pytest.mark.parametrize("url", ["{}", "{}/", "{}//"])
+def test_address_of_the_page_is_refused_with_the_one_to_write(service: Service, url: str) -> None:
+    page = url.format(f"{service.url}/app")
+    done = run("--table", "events", "--website", "web_a", "--key", "hr_a", "--url", page)
+    assert done == Done(
+        1,
+        "",
+        f"headrace: {page} answered 405; it is not the address of a Headrace service: write "
+        f"{service.url} unless a proxy serves Headrace below {page.removeprefix(service.url)}\n",
+    )
 
 
 def compiled(website: str) -> CompiledQuery:
