@@ -1,9 +1,11 @@
 """Locks a data directory and migrates its format before a service or a command uses it."""
 
 import contextlib
+import time
 from collections.abc import Callable, Generator
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
@@ -24,6 +26,10 @@ from headrace.base.errors import OperatorError, system_reason
 from headrace.base.settings import Settings, data_path
 from headrace.wiring.directory_file import check_database_of_service, has_external_directory
 from headrace.wiring.store_address import clickhouse_address
+
+_MIGRATION_POLL_S: Final = 0.05
+_MIGRATION_POLLS: Final = 40
+"""Two seconds: a service that starts migrates its directory within the first one."""
 
 
 class ServiceRuntime(Struct, frozen=True):
@@ -97,14 +103,15 @@ def require_data(settings: Settings) -> None:
 def migrate_data_dir_if_idle(settings: Settings) -> None:
     """Migrate the data directory to the newest format, under its lock, for a command.
 
-    A directory that has that format already is not locked: a service may be using it. Raises
-    `OperatorError`; also where the service that uses it is of an older version, which could not use
-    what is migrated, or has its websites and keys elsewhere.
+    A directory that has that format already is not locked: a service may be using it. One that has
+    just started is waited for, because it migrates the directory itself. Raises `OperatorError`;
+    also where the service that uses it is of an older version, which could not use what is
+    migrated, or has its websites and keys elsewhere.
     """
     root = data_path(settings)
     ensure_format_marker(root)
     check_database_of_service(settings)
-    if _is_older(settings) and running_service(root) is not None:
+    if _is_older_under_a_service(settings):
         raise OperatorError(
             f"the service that uses {root} is of an older version than this command, or still "
             "starting: stop or upgrade it before the data directory is migrated"
@@ -112,6 +119,16 @@ def migrate_data_dir_if_idle(settings: Settings) -> None:
     if not has_current_format(root):
         with lock_data_dir(root, "another headrace command"):
             migrate_data_dir(root)
+
+
+def _is_older_under_a_service(settings: Settings) -> bool:
+    """Return whether a service runs that does not migrate what a command would migrate."""
+    root = data_path(settings)
+    for _ in range(_MIGRATION_POLLS):
+        if not _is_older(settings) or running_service(root) is None:
+            return False
+        time.sleep(_MIGRATION_POLL_S)
+    return True
 
 
 def _is_older(settings: Settings) -> bool:

@@ -4,6 +4,7 @@ import json
 import sqlite3
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -11,13 +12,17 @@ import pytest
 import zstandard
 
 from headrace import __version__
+from headrace.adapters.data_dir.format import migrate_data_dir
 from headrace.adapters.data_dir.lock import SERVE_COMMAND, lock_data_dir
 from headrace.adapters.directory.schema_version import SCHEMA_VERSION
+from headrace.adapters.directory.sql_directory import open_directory
 from headrace.adapters.sqlite.idempotency import SqliteIdempotencyStore
-from headrace.base.clock import FixedClock
+from headrace.base.clock import FixedClock, SystemClock
+from headrace.base.settings import load_settings
 from headrace.ingest.receive.authorize import Caller
 from headrace.ingest.receive.idempotency import request_digest
 from headrace.ports.idempotency import Replay
+from headrace.wiring.data import migrate_data_dir_if_idle
 from testing.service import HEADRACE, Service, run_to_end
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.query.queries import query, select
@@ -218,6 +223,21 @@ def test_data_directory_of_a_running_older_version_is_not_migrated(
     )
     assert done == (1, refusal)
     assert contents(data) == before
+
+
+def test_command_waits_for_a_service_that_has_just_started_to_migrate_the_directory(
+    tmp_path: Path,
+) -> None:
+    data = unpack(ARCHIVES[0], tmp_path)
+    settings = load_settings({"data_dir": str(data)}, {})
+    with lock_data_dir(data, SERVE_COMMAND), ThreadPoolExecutor() as threads:
+        command = threads.submit(migrate_data_dir_if_idle, settings)
+        with pytest.raises(TimeoutError):
+            command.result(timeout=0.1)
+        migrate_data_dir(data)
+        open_directory(data / "directory.sqlite", SystemClock()).close()
+        command.result(timeout=30)
+    assert run(data, ("website", "list")) == (0, "")
 
 
 def test_data_directory_of_an_older_version_that_was_stopped_is_migrated(tmp_path: Path) -> None:
