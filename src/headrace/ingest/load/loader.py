@@ -152,7 +152,13 @@ class Loader:
         batch_reader = BatchReader(
             self._log, ranges, self._limits, requeued=self._ledger.requeued_items()
         )
-        return build_batch(batch_reader, identity=self._ledger.identity(), find_known=find_known)
+        try:
+            return build_batch(
+                batch_reader, identity=self._ledger.identity(), find_known=find_known
+            )
+        except OSError as error:  # the next load ends before what cannot be read
+            reason = f"the log {self._unreadable(ranges)} cannot be read: {system_reason(error)}"
+            raise StoreUnavailable(reason) from error
 
     def _insert_and_read_ahead(
         self, pending: PendingBatch, batch: EncodedBatch, ranges: Mapping[str, LogRange]
@@ -205,11 +211,14 @@ class Loader:
             requeued = self._ledger.requeued_items()
             return list(BatchReader(self._log, pending.ranges, requeued=requeued))
         except OSError as error:
-            logs = ", ".join(log for log in self._log.unreadable() if log in pending.ranges)
             raise StoreUnavailable(
-                f"a batch that was begun cannot be read again, in the log {logs}: "
-                f"{system_reason(error)}"
+                "a batch that was begun cannot be read again, in the log "
+                f"{self._unreadable(pending.ranges)}: {system_reason(error)}"
             ) from error
+
+    def _unreadable(self, ranges: Mapping[str, LogRange]) -> str:
+        """Return the names of the logs of a batch that cannot be read."""
+        return ", ".join(log for log in self._log.unreadable() if log in ranges)
 
     def _deduplicate(self, pending: PendingBatch, records: Sequence[ReadRecord]) -> DedupResult:
         if self._claims is None:

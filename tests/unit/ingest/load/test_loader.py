@@ -590,6 +590,20 @@ def test_pending_batch_that_cannot_be_read_names_the_log_and_is_stored_once_it_c
     assert made.names() == ["a", "b"]
 
 
+def test_new_batch_that_cannot_be_read_names_the_log_and_is_stored_once_it_can(
+    harness: MakeHarness,
+) -> None:
+    logs = FailingLogs(worker_0=[events("a")], worker_1=[events("b")])
+    logs.failing = "worker-1"
+    made = harness(logs)
+    with pytest.raises(StoreUnavailable) as failure:
+        made.loader.load_available()
+    assert str(failure.value) == "the log worker-1 cannot be read: input/output error"
+    logs.failing = None
+    made.loader.load_available()
+    assert made.names() == ["a", "b"]
+
+
 def test_tokens_of_another_ledger_differ(tmp_path: Path) -> None:
     tokens: list[str] = []
     for name in ("one", "two"):
