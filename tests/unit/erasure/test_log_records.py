@@ -13,6 +13,7 @@ from headrace.model.log_records import (
     ErrorRecord,
     Event,
     EventRecord,
+    ItemPosition,
     LogRecord,
     PackedEventRecord,
     Visitor,
@@ -86,6 +87,14 @@ def test_a_record_of_an_older_version_is_overwritten_too() -> None:
     assert changed is not None
     assert len(changed) == len(payload)
     assert indexes(decode_record(changed)) == (0,)
+
+
+def test_an_erased_item_from_the_quarantine_still_says_where_it_was_rejected() -> None:
+    position = ItemPosition("worker-0", 1, 30, 2)
+    record = EventRecord(NOW, GERMAN, [event("ann-1")], is_requeued=True, requeued_from=position)
+    changed = erased(record)
+    assert (indexes(changed), changed.is_requeued) == ((0,), True)
+    assert changed.requeued_from == position
 
 
 def test_records_without_a_selected_item_are_not_changed() -> None:
