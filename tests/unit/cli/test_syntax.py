@@ -246,6 +246,12 @@ UNREADABLE = {
         "a,,b",
         "a name is missing; write it as visitors desc or path",
     ),
+    "count of distinct values": (
+        "select",
+        read_select,
+        "COUNT(DISTINCT anonymous_id) as visitors",
+        "write distinct values as uniq(anonymous_id)",
+    ),
 }
 
 

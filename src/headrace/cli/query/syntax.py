@@ -52,6 +52,7 @@ _SELECT = re.compile(
     r"(?:\s+as\s+(?P<alias>\S.*))?\s*",
     _FLAGS,
 )
+_DISTINCT = re.compile(r"distinct\s+(?P<column>\S.*)", _FLAGS)
 _ORDER = re.compile(rf"\s*(?P<name>{_QUOTED}|\S.*?)(?:\s+(?P<direction>asc|desc))?\s*", _FLAGS)
 
 
@@ -131,6 +132,8 @@ def _select(text: str) -> Select:
             "for more than one"
         )
     field, alias = found["field"] or ALL_ROWS, found["alias"]
+    if distinct := _DISTINCT.fullmatch(field):
+        raise ValueError(f"write distinct values as uniq({distinct['column']})")
     return Select(
         _read_name(field), found["aggregate"].lower(), None if alias is None else _read_name(alias)
     )

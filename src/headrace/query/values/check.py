@@ -6,7 +6,15 @@ from datetime import date
 from typing import Final
 
 from headrace.base.errors import InvalidQuery, QueryErrorCode
-from headrace.model.catalog import QUERY_LIMITS, Aggregate, Column, Kind, Operator
+from headrace.model.catalog import (
+    QUERY_LIMITS,
+    Aggregate,
+    Column,
+    Kind,
+    Operator,
+    Table,
+    table_names,
+)
 from headrace.model.data_retention import NO_CUTOFFS, Cutoffs
 from headrace.model.plan import PlannedFilter, PlannedSelect, QueryPlan
 from headrace.model.tenancy import WebsiteId
@@ -36,8 +44,7 @@ def check_values_request(
 
     Raises `InvalidQuery` for the first error.
     """
-    table = check_table(parameters.get("table", ""))
-    column = find_column(table, parameters.get("field", ""))
+    table, column = _find_column(parameters)
     is_set = PlannedFilter(column, Operator.IS_SET, ())
     search = parameters.get("search")
     contains = () if search is None else (_check_search(column, search),)
@@ -58,6 +65,16 @@ def check_values_request(
         fill=False,
         cutoff_ms=cutoffs.of_table(table),
     )
+
+
+def _find_column(parameters: Mapping[str, str]) -> tuple[Table, Column]:
+    if "table" not in parameters:
+        detail = f": one of {', '.join(table_names())} is required"
+        raise InvalidQuery(QueryErrorCode.INVALID_TABLE, detail)
+    table = check_table(parameters["table"])
+    if "field" not in parameters:
+        raise InvalidQuery(QueryErrorCode.INVALID_COLUMN, ": the parameter field is required")
+    return table, find_column(table, parameters["field"])
 
 
 def _check_search(column: Column, search: str) -> PlannedFilter:

@@ -23,9 +23,9 @@ DAYS = ": must be a whole number from 1 to 3652"
 
 
 def query_string(**parameters: Any) -> bytes:
-    return urlencode(
-        {"website_id": WEBSITE, "table": "events", "field": "path", **parameters}
-    ).encode()
+    """Return the parameters of a request; None takes one away."""
+    sent = {"website_id": WEBSITE, "table": "events", "field": "path", **parameters}
+    return urlencode({name: value for name, value in sent.items() if value is not None}).encode()
 
 
 REFUSED = [
@@ -40,6 +40,19 @@ REFUSED = [
         "Invalid table",
         ' "event" (did you mean "events"?)',
         id="table",
+    ),
+    pytest.param(
+        {"table": None, "field": None},
+        "Invalid table",
+        ": one of events, sessions, profiles, errors, error_spans, performance, web_vitals_spans is"
+        " required",
+        id="no table",
+    ),
+    pytest.param(
+        {"field": None, "search": "x" * 257},
+        "Invalid column",
+        ": the parameter field is required",
+        id="no field",
     ),
     pytest.param(
         {"field": "pth", "search": "x" * 257},
