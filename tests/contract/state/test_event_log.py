@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
@@ -21,6 +22,7 @@ from headrace.base.errors import DurabilityUnknown, HeadraceError, LogUnavailabl
 from headrace.base.metrics import Metrics
 from headrace.ports.event_log import LOG_START, EventLog, LogOffset
 from testing.event_logs import payloads_of, read_payloads, reader_of
+from testing.open_files import number_of_descriptors
 
 pytestmark = pytest.mark.asyncio
 
@@ -671,6 +673,22 @@ async def test_log_with_an_unreadable_end_is_omitted_and_others_are_listed(
         assert list(reader.durable_offsets()) == ["worker-1"]
         assert reader.unreadable() == ["worker-0"]
     await log.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a file that opens and cannot be read")
+async def test_log_whose_marker_cannot_be_read_takes_no_descriptor_at_each_retry(
+    root: Path,
+) -> None:
+    (root / "worker-0").mkdir(parents=True)
+    (root / "worker-0" / "durable").symlink_to("/proc/self/mem")
+    clock = FixedClock(0)
+    with closing(SegmentReader(root, damaged=root.parent / "damaged", clock=clock)) as reader:
+        before = number_of_descriptors()
+        for _ in range(3):
+            assert reader.durable_offsets() == {}
+            assert reader.unreadable() == ["worker-0"]
+            clock.advance(60_000)
+        assert number_of_descriptors() == before
 
 
 async def test_log_is_not_read_by_an_old_marker_while_its_writer_recovers(

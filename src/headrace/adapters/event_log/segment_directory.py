@@ -42,7 +42,11 @@ class LogDirectory:
         self._file_ops = file_ops
         self._file = os.open(path / DURABLE_MARKER, os.O_RDWR | os.O_CREAT, 0o600)
         self._directory_file = -1  # open while it is locked
-        self._generation, self._marker = self._read_marker()
+        try:
+            self._generation, self._marker = self._read_marker()
+        except OSError:
+            self.close()  # a reader opens it again and again
+            raise
         self._last_freed = 0  # the last segment whose space, reserved by a killed writer, was freed
 
     def close(self) -> None:
