@@ -15,11 +15,15 @@ MAX_ANNOTATION_BYTES: Final = 65_536
 _LINE_END: Final = b"\r\n"
 _TOKEN: Final = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
 _TEXT: Final = rb"\t\x20-\x7e\x80-\xff"
+_TEXT_WITHOUT_QUOTE_OR_BACKSLASH: Final = rb"\t\x20\x21\x23-\x5b\x5d-\x7e\x80-\xff"
+_BLANKS: Final = b" \t"
 _SIZE: Final = re.compile(rb"[0-9A-Fa-f]{1,16}+")
-_EXTENSIONS: Final = re.compile(
-    rb"(?:[ \t]*+;[ \t]*+%(token)b"
-    rb'(?:[ \t]*+=[ \t]*+(?:%(token)b|"(?:\\[%(text)b]|(?!["\\])[%(text)b])*+"))?+)*+[ \t]*+'
-    % {b"token": _TOKEN, b"text": _TEXT}
+# One at a time: Python before 3.11.5 matches repeated possessive groups wrongly, and without them
+# a long line takes quadratic time.
+_EXTENSION: Final = re.compile(
+    rb"[ \t]*+;[ \t]*+%(token)b"
+    rb'(?:[ \t]*+=[ \t]*+(?:%(token)b|"[%(plain)b]*+(?:\\[%(text)b][%(plain)b]*+)*"))?'
+    % {b"token": _TOKEN, b"text": _TEXT, b"plain": _TEXT_WITHOUT_QUOTE_OR_BACKSLASH}
 )
 _TRAILER_FIELD: Final = re.compile(rb"%b:[%b]*+" % (_TOKEN, _TEXT))
 
@@ -94,8 +98,7 @@ class ChunkedBody:
             raise HttpParserError("invalid chunk size")
         if size.end() != len(line):
             self._count_annotation(len(line) - size.end())
-            if _EXTENSIONS.fullmatch(line, size.end()) is None:
-                raise HttpParserError("invalid chunk extension")
+            _check_extensions(line, size.end())
         self._remaining = int(size[0], 16)
         self._expected = _Expected.CONTENT if self._remaining else _Expected.TRAILER
 
@@ -111,3 +114,10 @@ class ChunkedBody:
         self._annotation_bytes += size
         if self._annotation_bytes > MAX_ANNOTATION_BYTES:
             raise HttpParserError("too many chunk extensions or trailer fields")
+
+
+def _check_extensions(line: bytes, position: int) -> None:
+    while (extension := _EXTENSION.match(line, position)) is not None:
+        position = extension.end()
+    if line[position:].strip(_BLANKS):
+        raise HttpParserError("invalid chunk extension")
