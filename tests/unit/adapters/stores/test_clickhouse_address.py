@@ -83,6 +83,10 @@ def test_only_a_cluster_has_a_separate_local_database() -> None:
         ("clickhouse://u:secret@h:70000/m", f"a port is a number up to 65535, {ESCAPED}"),
         ("clickhouse://u:secret/word@h/m", f"a port is a number up to 65535, {ESCAPED}"),
         (
+            "clickhouse://u:secret@h\u2100/m",  # an "account of", which NFKC makes a slash of
+            "netloc 'h\u2100' contains invalid characters under NFKC normalization",
+        ),
+        (
             "clickhouse://u:secret@h/m`; DROP",
             "the name of the database may have letters, digits, _ and -",
         ),
@@ -117,6 +121,7 @@ def test_only_a_cluster_has_a_separate_local_database() -> None:
         "host",
         "port",
         "slash",
+        "letters of a host",
         "database",
         "cluster",
         "option",

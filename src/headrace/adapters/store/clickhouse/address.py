@@ -6,6 +6,7 @@
 `clickhouses://` encrypts. The ports are those of ClickHouse's HTTP interface.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -24,6 +25,7 @@ _SHARD_SUFFIX: Final = "_shard"
 _BOOLEANS: Final[Mapping[str, bool]] = {"1": True, "true": True, "0": False, "false": False}
 _OPTIONS: Final = ("secure", "ca", "cluster", "replicated", "quorum")
 _URL_EXAMPLE: Final = "clickhouse://USER:PASSWORD@HOST:PORT/DATABASE"
+_END_OF_AUTHORITY: Final[re.Pattern[str]] = re.compile(r"[/?#]")
 _ESCAPING_HINT: Final = (
     "and a password has %3A for a colon, %2F for a slash, %3F for a question mark"
 )
@@ -83,15 +85,18 @@ def parse_address(url: str) -> ClickHouseAddress:
 
 
 def _parse(url: str) -> ClickHouseAddress:
-    parts = urlsplit(url)
-    if parts.scheme not in (_SCHEME, _SECURE_SCHEME):
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme.lower() not in (_SCHEME, _SECURE_SCHEME):
         raise ValueError(
             f"it must begin with {_SCHEME}:// or {_SECURE_SCHEME}://, as in {_URL_EXAMPLE}"
         )
-    credentials, _, hosts = parts.netloc.rpartition("@")
+    # urlsplit gets one host: some versions of Python refuse an IPv6 address behind another host.
+    authority = _END_OF_AUTHORITY.split(rest, maxsplit=1)[0]
+    parts = urlsplit(f"//host{rest.removeprefix(authority)}")
+    credentials, _, hosts = authority.rpartition("@")
     user, _, password = credentials.partition(":")
     options = _parse_options(parts.query)
-    is_secure = parts.scheme == _SECURE_SCHEME or _parse_boolean(options, "secure", default=False)
+    is_secure = scheme.lower() == _SECURE_SCHEME or _parse_boolean(options, "secure", default=False)
     cluster = options.get("cluster", "")
     quorum = options.get("quorum", "0")
     if not quorum.isdecimal():
