@@ -6,7 +6,7 @@ The first member is the manifest. The last one is an empty end marker: a file wi
 import contextlib
 import os
 import shutil
-import tarfile
+import sys
 from collections.abc import Callable, Generator
 from io import BytesIO, RawIOBase
 from pathlib import Path
@@ -24,6 +24,11 @@ from headrace.adapters.data_dir.paths import LOG, SEGMENT_SUFFIX, UNFINISHED_SUF
 from headrace.adapters.event_log.file_ops import FileOps
 from headrace.adapters.event_log.segment_directory import LogDirectory
 from headrace.base.errors import OperatorError, system_reason
+
+if sys.version_info >= (3, 11, 4):
+    import tarfile
+else:  # whose tarfile has no filters: they refuse what would leave the directory
+    from backports import tarfile  # type: ignore[import-untyped, attr-defined, no-redef, unused-ignore]
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
