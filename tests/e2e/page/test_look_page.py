@@ -201,6 +201,37 @@ def test_shares_of_a_list_are_seen_where_nothing_is_pointed_at(page: Page) -> No
     assert shares == [["33.3%", "1"]] * 3
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(
+    ("path", "metric", "bar"),
+    [("/", "", ".ranked i"), ("explore", "", ".ranked i"), ("explore", "table", ".cell-bar")],
+    ids=["list", "bars", "table"],
+)
+def test_bars_are_beside_the_values_that_they_stand_for(
+    page: Page, path: str, metric: str, bar: str, width: int
+) -> None:
+    events = {"field": "*", "aggregate": "count", "alias": "n"}
+    query: dict[str, Any] = {
+        "query": {"table": "events", "selects": [events], "groupBy": ["path"]},
+        "lastDays": 30,
+        "compare": "previous_period",
+    }
+    page.set_width(width)
+    page.open(path, metric=metric, query=json.dumps(query) if path == "explore" else "")
+    page.settle()
+    covered = page.until(
+        f"((bars) => bars.length > 2 && bars.map((bar) => [...bar.parentElement.children]"
+        ".filter((one) => one.matches('.ranked small, .ranked b, td bdi')).map((one) =>"
+        " [one.getBoundingClientRect(), bar.getBoundingClientRect()]).filter(([text, drawn]) =>"
+        " text.left < drawn.right && drawn.left < text.right &&"
+        " text.top < drawn.bottom && drawn.top < text.bottom).length))"
+        f"([...document.querySelectorAll('{bar}')])"
+    )
+    page.set_width(1280)
+
+    assert covered == [0] * len(covered)
+
+
 def test_views_and_the_foot_below_them_are_reached_in_a_low_window(page: Page) -> None:
     page.set_width(1280, height=450)
     page.open("/")

@@ -37,8 +37,8 @@ function classOf({ isNumber, isMinor }) {
 function Cell({ column, row, highest }) {
   const value = row[column.key];
   const shown = column.format ? column.format(value, row) : column.isNumber && value != null ? exactNumber(value) : plain(value);
-  const width = highest && Number(value) > 0 ? `${(100 * Number(value)) / highest}%` : null;
-  return html`<td class=${classOf(column)} data-label=${column.label}>${width && html`<i class="cell-bar" style=${{ width }}></i>`}<bdi title=${typeof value === "string" && typeof shown === "string" ? shown : undefined}>${shown}</bdi>
+  const share = highest && Number(value) > 0 ? Number(value) / highest : null;
+  return html`<td class=${classOf(column)} data-label=${column.label}>${share && html`<i class="cell-bar" style=${{ "--share": share }}></i>`}<bdi title=${typeof value === "string" && typeof shown === "string" ? shown : undefined}>${shown}</bdi>
     ${column.before && html`<small class="was">was ${column.format?.(row[column.before], row)}</small>`}</td>`;
 }
 

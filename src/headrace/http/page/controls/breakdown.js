@@ -66,7 +66,7 @@ function Line({ tab, row, highest, total }) {
   return html`<li>
     <button type="button" aria-pressed=${isChosen} onClick=${onClick}
       title=${`${set.map((name) => `${columnWords(name)}: ${row[name]}`).join(", ")}\n${counted(value, unit.replace(/s$/, ""), unit)}${total ? `, ${percent(value / total)}` : ""}`}>
-      <i style=${{ width: `${(100 * value) / highest}%` }}></i><bdi>${words}</bdi>
+      <i style=${{ "--share": value / highest }}></i><bdi>${words}</bdi>
       <small>${total && value <= total ? percent(value / total) : ""}</small><b>${shortNumber(value)}</b>
     </button></li>`;
 }

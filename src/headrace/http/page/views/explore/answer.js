@@ -106,7 +106,7 @@ function Bars({ body, answer }) {
   const highest = Math.max(1e-12, ...rows.map((row) => numberOf(row[value]) ?? 0));
   const shown = shownIn(body);
   return html`<ol class="ranked tall">${rows.map((row, index) => html`<li key=${index}><div>
-      <i style=${{ width: `${(100 * Math.max(0, numberOf(row[value]) ?? 0)) / highest}%` }}></i><bdi title=${groupName(row, groups)}>${groupName(row, groups)}</bdi>
+      <i style=${{ "--share": Math.max(0, numberOf(row[value]) ?? 0) / highest }}></i><bdi title=${groupName(row, groups)}>${groupName(row, groups)}</bdi>
       ${row["previous"] !== undefined && html`<small title=${shown(row["previous"]?.[value], exactNumber)}>${row["previous"] === null ? "new" : `was ${shown(row["previous"][value], shortNumber)}`}</small>`}<b title=${shown(row[value], exactNumber)}>${shown(row[value], shortNumber)}</b></div></li>`)}</ol>
     ${answer.data.length > MAX_BARS && html`<p class="faint note">The first ${MAX_BARS} of ${exactNumber(answer.data.length)} rows. The table has all.</p>`}`;
 }
