@@ -37,6 +37,7 @@ def test_chart_has_a_table_of_the_same_values(
     if click:
         page.click(click)
     page.click(".lead .chart-head button", "Table")
+    page.settle()
     cells = "[...document.querySelectorAll('.lead %s')].map((one) => one.innerText.trim())"
     page.until(f"({cells % 'th'}).length === {len(heads)}")
 
@@ -155,6 +156,20 @@ def test_what_was_before_comes_after_what_is_now(page: Page) -> None:
     assert page.until(shown % ".legend span") == ["n", "n before"]
 
 
+def test_the_line_below_the_mouse_is_at_the_values_that_are_shown(page: Page) -> None:
+    page.set_width(1280)
+    page.open("/", last="7")
+    page.settle()
+    point_at_chart(page, at=0.4)  # of the way between six days and the first: between two of them
+    page.until("document.querySelector('.tip') !== null")
+    middles = page.until(
+        "['.u-cursor-x', '.u-cursor-pt'].map((name) => ((one) => one.left + one.width / 2)"
+        "(document.querySelector(name).getBoundingClientRect()))"
+    )
+
+    assert abs(middles[0] - middles[1]) <= 1
+
+
 @pytest.mark.parametrize(
     ("path", "click"),
     [("/", ""), ("vitals", ""), ("errors", ".error-groups a"), ("explore", "")],
@@ -210,7 +225,53 @@ def test_an_axis_of_huge_values_has_labels(page: Page) -> None:
             ".filter(([align]) => align === 'right').map(([, text]) => text)"
         )
 
-    assert labels == ["0", "1E20", "2E20", "3E20"]
+    assert labels == ["0", "5E19", "1E20", "1.5E20", "2E20", "2.5E20", "3E20"]
+    assert own.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("path", "metric", "labels"),
+    [
+        ("explore", "", ["0", "2", "4", "6", "8", "10", "12"]),
+        ("/", "visitors", ["0", "2", "4", "6", "8", "10", "12"]),
+        ("/", "bounceRate", ["0%", "20%", "40%", "60%", "80%", "100%"]),
+        ("/", "medianDuration", ["0s", "30s", "1m 00s", "1m 30s", "2m 00s"]),
+        ("vitals", "", ["0", "1 s", "2 s", "3 s", "4 s"]),
+    ],
+    ids=["counts", "visitors", "shares", "durations", "vitals"],
+)
+def test_an_axis_ends_with_a_round_value_above_the_line(
+    page: Page, path: str, metric: str, labels: list[str]
+) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    now_ms = int((datetime.now(UTC) - timedelta(days=1)).timestamp() * 1000)
+    events = [
+        {"name": "a", "anonymousId": f"v{at}", "sessionId": f"s{at}", "timestamp": now_ms + after}
+        for at in range(11)
+        for after in (0, 101_000)[: 1 if path == "explore" else 2]
+    ]
+    vital = {"metricName": "LCP", "metricValue": 3100, "path": "/", "timestamp": now_ms}
+    for name, items in (("track", events), ("vitals", [vital])):
+        sent = page.service.post(f"/{name}?website_id={own.website}", items)
+        assert sent.status_code == 200, sent.text
+    select = {"field": "*", "aggregate": "count", "alias": "n"}
+    query = {"query": {"table": "events", "selects": [select]}, "lastDays": 3, "fill": True}
+    with recorded_drawing(own):
+        own.open(
+            path,
+            last="3",
+            granularity="daily",
+            metric=metric,
+            query=json.dumps({**query, "granularity": "daily"}) if path == "explore" else "",
+        )
+        own.settle()
+        drawn = own.until(
+            "document.querySelector('.chart canvas').drawn.labels"
+            ".filter(([align, text]) => align === 'right' && !/good|poor/.test(text))"
+            ".map(([, text]) => text)"
+        )
+
+    assert drawn == labels
     assert own.problems() == []
 
 

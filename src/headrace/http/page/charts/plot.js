@@ -7,11 +7,16 @@ import { dashes, seriesColors, textScale } from "./timeseries.js";
 const DAY_S = 86_400;
 /** Distances of ticks where a bucket has a day or more: uPlot would choose hours. */
 const DAY_STEPS = [1, 2, 3, 7, 14, 28, 31, 61, 92, 183, 365, 730].map((days) => days * DAY_S);
-/** Distances of ticks of counts: between one and two visitors there is none. */
-const WHOLE_STEPS = Array.from({ length: 40 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
+/** How close ticks of values may be to each other, and into how many parts they divide an axis at most. */
+const TICK_PX = 36;
+const MAX_PARTS = 6;
+/** Distances of ticks: of numbers, of counts, which have none between one and two visitors, and of seconds. */
+const STEPS = stepsOf(10, [1, 2, 2.5, 5], -9);
+const WHOLE_STEPS = STEPS.filter(Number.isInteger);
+const TIME_STEPS = stepsOf(60, [1, 2, 5, 10, 15, 30], 0);
 
 /** @param {any} wanted @returns {any} */
-export function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, max, onDraw, onMove }) {
+export function optionsOf({ UPlot, times, series, axisFormat, height, width, isArea, isTime, max, onDraw, onMove }) {
   const style = getComputedStyle(document.documentElement);
   const color = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
   const scale = textScale();
@@ -20,17 +25,28 @@ export function optionsOf({ UPlot, times, series, axisFormat, height, width, isA
   const axis = { stroke: color("--faint"), font, ticks: { show: false }, border: { show: false } };
   const colors = seriesColors(series);
   const isHourly = times.length > 1 && times[1] - times[0] < DAY_S;
+  const below = (isHourly ? 44 : 30) * scale;
+  let ticks = [0, 1];
+  const range = (/** @type {any} */ _, /** @type {number | null} */ low, /** @type {number | null} */ high) => {
+    ticks = ticksBetween(low ?? 0, max ?? high ?? 0, isTime ? TIME_STEPS : isWhole(series) && max === undefined ? WHOLE_STEPS : STEPS, Math.min(MAX_PARTS, (height - below) / TICK_PX / scale));
+    return [ticks[0], Number(ticks.at(-1)) * 1.01]; // uPlot would cut off half of a line at the end
+  };
+  // The line below the mouse is at the bucket whose values the tip has.
+  const toBucket = (/** @type {any} */ plot, /** @type {number} */ left, /** @type {number} */ top) => {
+    const time = left < 0 ? undefined : times[plot.posToIdx(left)];
+    return [time === undefined ? left : plot.valToPos(time, "x"), top];
+  };
   return {
     width,
     height,
     padding: [12, 24, 0, 4],
     legend: { show: false },
     tzDate: (/** @type {number} */ time) => UPlot.tzDate(new Date(time * 1000), "Etc/UTC"),
-    cursor: { y: false, points: { size: 8, width: 2 }, drag: { x: false, y: false } },
-    scales: { x: { time: true }, y: { range: (/** @type {any} */ _, /** @type {number} */ low, /** @type {number} */ high) => [Math.min(0, low ?? 0), max ?? roundedUp(high)] } },
+    cursor: { y: false, move: toBucket, points: { size: 8, width: 2 }, drag: { x: false, y: false } },
+    scales: { x: { time: true }, y: { range } },
     axes: [
-      { ...axis, grid: { show: false }, size: (isHourly ? 42 : 28) * scale, gap: 6, space: 70 * scale, values: dateTicks(), ...(!isHourly && { incrs: DAY_STEPS }) },
-      { ...axis, grid: { stroke: color("--line"), width: 1 }, size: 52 * scale, gap: 6, space: 44 * scale, ...(isWhole(series) && { incrs: WHOLE_STEPS }), values: (/** @type {any} */ _, /** @type {number[]} */ ticks) => ticks.map((tick) => axisFormat(tick)) },
+      { ...axis, grid: { show: false }, size: below, gap: 9, space: 70 * scale, values: dateTicks(), ...(!isHourly && { incrs: DAY_STEPS }) },
+      { ...axis, grid: { stroke: color("--line"), width: 1 }, size: 52 * scale, gap: 6, incrs: WHOLE_STEPS, splits: () => ticks, values: () => ticks.map((tick) => axisFormat(tick).replace(/\.0+(?!\d)/, "")) },
     ],
     series: [
       {},
@@ -77,9 +93,18 @@ function gradient(stroke) {
   };
 }
 
-/** @param {number | null} high */
-function roundedUp(high) {
-  return high == null || high <= 0 ? 1 : high * 1.08;
+/** Distances of ticks: some digits in each place of numbers with a base. @param {number} base @param {number[]} digits @param {number} first */
+function stepsOf(base, digits, first) {
+  return Array.from({ length: 40 }, (_, place) => digits.map((digit) => digit * base ** (place + first))).flat();
+}
+
+/** Ticks around all values and 0, with at most so many distances between them. @param {number} low @param {number} high @param {number[]} steps @param {number} most */
+function ticksBetween(low, high, steps, most) {
+  const bottom = Math.min(0, low);
+  const top = Math.max(0, high) || (bottom ? 0 : 1);
+  const step = steps.find((one) => Math.ceil(top / one) - Math.floor(bottom / one) <= most) ?? top - bottom;
+  const first = Math.floor(bottom / step);
+  return Array.from({ length: Math.ceil(top / step) - first + 1 }, (_, index) => (first + index) * step);
 }
 
 /** Ticks of days and hours in 24 hours, as uPlot's table of formats. */

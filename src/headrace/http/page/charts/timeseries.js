@@ -18,10 +18,10 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 
 /**
  * @param {{times: number[], series: Series[], label: string, names: (index: number) => string,
- *   format: (value: number | null) => string, axisFormat?: (value: number) => string, height?: number, isArea?: boolean, max?: number, onDraw?: (plot: any, look: Look) => void, open?: number}} props
- *   `times` are epoch seconds, read as UTC; `open` is the index of the bucket that goes on, -1 for none.
+ *   format: (value: number | null) => string, axisFormat?: (value: number) => string, height?: number, isArea?: boolean, isTime?: boolean, max?: number, onDraw?: (plot: any, look: Look) => void, open?: number}} props
+ *   `times` are epoch seconds, read as UTC; `isTime`: values are seconds; `open` is the index of the bucket that goes on, -1 for none.
  */
-export function TimeSeries({ times, series: lines, open = -1, label, names, format, axisFormat, height: designed = 260, isArea = true, max, onDraw }) {
+export function TimeSeries({ times, series: lines, open = -1, label, names, format, axisFormat, height: designed = 260, isArea = true, isTime = false, max, onDraw }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [pointed, setPointed] = useState(/** @type {{index: number, left: number, width: number} | null} */ (null));
   const [look, setLook] = useState(currentLook);
@@ -49,7 +49,7 @@ export function TimeSeries({ times, series: lines, open = -1, label, names, form
       const root = host.current;
       if (isGone || !root) return;
       plot = new UPlot(
-        optionsOf({ UPlot, times, series, axisFormat: axisFormat ?? format, height, width: root.clientWidth, isArea, max, onDraw, onMove: setPointed }),
+        optionsOf({ UPlot, times, series, axisFormat: axisFormat ?? format, height, width: root.clientWidth, isArea, isTime, max, onDraw, onMove: setPointed }),
         /** @type {any} */ ([times, ...series.map(({ values }) => values)]),
         root,
       );

@@ -157,7 +157,7 @@ function Chart({ rows, missing }) {
     head=${html`<p class="legend"><span><i class="line"></i>${metric.name}</span>${hasPrevious && html`<span><i class="line dashed"></i>Before</span>`}${missing && html`<span>${missing}</span>`}</p>`}
     rows=${rows.map((row) => ({ date: row["date"], now: row[key], before: row["previous"]?.[key] }))}
     columns=${[{ key: "date", label: "Date", format: (/** @type {string} */ date) => bucketName(date, bucket) }, { key: "now", label: metric.name, hasBar: true, ...number }, ...(hasPrevious ? [{ key: "before", label: "Before", ...number }] : [])]}
-    chart=${{ times: rows.map((row) => bucketTime(row["date"])), series, open: openBucket(rows.map((row) => row["date"]), bucket, timezone.value), max: key === "bounceRate" ? 1 : undefined, names: (/** @type {number} */ index) => bucketName(rows[index]?.["date"] ?? "", bucket), format: metric.exact, axisFormat: metric.shown }} />`;
+    chart=${{ times: rows.map((row) => bucketTime(row["date"])), series, open: openBucket(rows.map((row) => row["date"]), bucket, timezone.value), max: key === "bounceRate" ? 1 : undefined, isTime: key === "medianDuration", names: (/** @type {number} */ index) => bucketName(rows[index]?.["date"] ?? "", bucket), format: metric.exact, axisFormat: metric.shown }} />`;
 }
 
 /** @param {{count: number}} props */
