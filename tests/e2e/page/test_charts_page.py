@@ -170,6 +170,49 @@ def test_the_line_below_the_mouse_is_at_the_values_that_are_shown(page: Page) ->
     assert abs(middles[0] - middles[1]) <= 1
 
 
+def test_a_line_is_hidden_and_shown_by_its_name_in_the_legend(page: Page) -> None:
+    query = {"table": "events", "selects": [{"field": "*", "aggregate": "count", "alias": "n"}]}
+    by_day = {"granularity": "daily", "fill": True, "lastDays": 7}
+    page.open("explore", query=json.dumps({"query": {**query, "groupBy": ["path"]}, **by_day}))
+    page.settle()
+    names: list[str] = page.until(
+        "((all) => all.length > 2 && all.map((one) => one.textContent))"
+        "([...document.querySelectorAll('.legend button')])"
+    )
+    first, *others = names
+    pressed = (
+        "[...document.querySelectorAll('.legend button')]"
+        ".map((one) => one.getAttribute('aria-pressed'))"
+    )
+    assert shown_lines(page, names)
+    colors: list[str] = page.until(_TIP_COLORS)
+
+    page.click(".legend button", first)
+    is_hidden = shown_lines(page, others), page.until(pressed), page.until(_TIP_COLORS)
+    page.click(".legend button", first)
+    is_shown = shown_lines(page, names)
+    for name in names:  # without any line there would be nothing to see
+        page.click(".legend button", name)
+
+    assert is_hidden == (True, ["false", *["true"] * len(others)], colors[1:])
+    assert is_shown
+    assert shown_lines(page, names)
+    assert page.until(pressed) == ["true"] * len(names)
+    assert page.problems() == []
+
+
+_TIP_COLORS = "[...document.querySelectorAll('.tip i')].map((one) => one.style.background)"
+
+
+def shown_lines(page: Page, names: list[str]) -> bool:
+    """Wait until the chart has the lines of these names, and no others."""
+    page.settle()
+    page.tab.command("Input.dispatchMouseEvent", type="mouseMoved", x=1, y=1)
+    point_at_chart(page)
+    shown = "[...document.querySelectorAll('.tip bdi')].map((one) => one.textContent).join()"
+    return bool(page.until(f"{shown} === {json.dumps(','.join(names))}"))
+
+
 @pytest.mark.parametrize(
     ("path", "click"),
     [("/", ""), ("vitals", ""), ("errors", ".error-groups a"), ("explore", "")],

@@ -8,7 +8,7 @@ import { html } from "../../html.js";
 import { openBucket } from "../../state/dates.js";
 import { bucketName, bucketTime, counted, countryName, datetime, exactNumber, shortNumber, valueName, valueText } from "../../state/format.js";
 import { outputColumns, outputName } from "../../state/query_body.js";
-import { useId } from "../../vendor/hooks.js";
+import { useId, useState } from "../../vendor/hooks.js";
 
 /** @typedef {import("../../api/queries.js").CustomBody} CustomBody */
 /** @typedef {import("../../api/queries.js").Answer} Answer */
@@ -18,6 +18,7 @@ import { useId } from "../../vendor/hooks.js";
 const MAX_LINES = 8;
 const MAX_BARS = 40;
 const OTHERS = "all others";
+const OTHERS_COLOR = "--faint";
 const VIEWS = /** @type {Record<string, string>} */ ({ line: "Over time", bars: "Bars", table: "Table", number: "Number" });
 
 /** The ways in which a query can be shown, best first. @param {CustomBody} body */
@@ -53,17 +54,28 @@ function Line({ body, answer }) {
   const dates = [...new Set(answer.data.map((row) => row["date"]))].sort();
   const drawn = groups.length ? groupSeries(answer.data, dates, groups, String(values[0])) : valueSeries(answer.data, dates, values, Boolean(body.compare));
   const dropped = groups.length ? new Set(answer.data.map((row) => groupName(row, groups))).size - drawn.length : 0;
-  const series = [...drawn, ...otherSeries(answer.others, dates, String(values[0]))];
+  const lines = [...drawn, ...otherSeries(answer.others, dates, String(values[0]))];
+  const series = lines.map((one, index) => ({ color: `--series-${lineIndex(lines, index)}`, ...one })); // a line keeps its colour when others are hidden
+  const [hidden, setHidden] = useState(/** @type {string[]} */ ([]));
+  const shown = series.filter(({ label }) => !hidden.includes(label));
+  const turn = (/** @type {string} */ label) => setHidden(hidden.includes(label) ? hidden.filter((one) => one !== label) : shown.length > 1 ? [...hidden, label] : []);
   return html`
-    <div class="chart-head"><p class="legend">${series.map((one, index) => html`<span key=${one.label} class=${one.isPrevious ? "before" : ""}><i class=${`line ${one.isPrevious ? "dashed" : one.color ? "tone-others" : `tone-${lineIndex(series, index)}`}`}></i><bdi title=${one.label}>${one.label}</bdi></span>`)}
+    <div class="chart-head"><p class="legend">${series.map((one, index) => html`<span key=${one.label} class=${one.isPrevious ? "before" : ""}><${Name} label=${one.label} isShown=${!hidden.includes(one.label)} onTurn=${series.length > 1 ? turn : undefined}
+        tone=${one.isPrevious ? "dashed" : one.color === OTHERS_COLOR ? "tone-others" : `tone-${lineIndex(series, index)}`} /></span>`)}
       ${dropped > 0 && html`<span class="faint">and ${counted(dropped, "more group", "more groups")} in the table</span>`}</p></div>
-    <${TimeSeries} label="Answer over time" height=${320} times=${dates.map(bucketTime)} series=${series} open=${openBucket(dates, body.granularity ?? "daily", body.timezone ?? "UTC")} format=${exactNumber} axisFormat=${shortNumber}
+    <${TimeSeries} label="Answer over time" height=${320} times=${dates.map(bucketTime)} series=${shown} open=${openBucket(dates, body.granularity ?? "daily", body.timezone ?? "UTC")} format=${exactNumber} axisFormat=${shortNumber}
       names=${(/** @type {number} */ index) => bucketName(dates[index] ?? "", body.granularity ?? "daily")} />`;
 }
 
-/** @param {{isPrevious?: boolean}[]} series @param {number} index */
+/** The name of a line; where there are several, a click hides its line, or shows it again. @param {{label: string, tone: string, isShown: boolean, onTurn?: (label: string) => void}} props */
+function Name({ label, tone, isShown, onTurn }) {
+  const name = html`<i class=${`line ${tone}`}></i><bdi title=${label}>${label}</bdi>`;
+  return onTurn ? html`<button type="button" class="link" aria-pressed=${isShown} onClick=${() => onTurn(label)}>${name}</button>` : name;
+}
+
+/** Which of the colours a line has, from 1 on. @param {{isPrevious?: boolean}[]} series @param {number} index */
 function lineIndex(series, index) {
-  return series.slice(0, index).filter(({ isPrevious }) => !isPrevious).length + 1;
+  return (series.slice(0, index).filter(({ isPrevious }) => !isPrevious).length % MAX_LINES) + 1;
 }
 
 /** @param {Row[]} rows @param {string[]} dates @param {string[]} values @param {boolean} isCompared @returns {import("../../charts/timeseries.js").Series[]} */
@@ -95,7 +107,7 @@ function groupSeries(rows, dates, groups, value) {
 function otherSeries(rows, dates, value) {
   if (!rows?.length) return [];
   const byDate = new Map(rows.map((row) => [row["date"], row]));
-  return [{ label: OTHERS, color: "--faint", values: dates.map((date) => numberOf(byDate.get(date)?.[value])) }];
+  return [{ label: OTHERS, color: OTHERS_COLOR, values: dates.map((date) => numberOf(byDate.get(date)?.[value])) }];
 }
 
 /** @param {{body: CustomBody, answer: Answer}} props */
