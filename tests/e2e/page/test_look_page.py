@@ -232,6 +232,25 @@ def test_bars_are_beside_the_values_that_they_stand_for(
     assert covered == [0] * len(covered)
 
 
+def test_buttons_that_remove_steps_of_a_funnel_are_beside_their_names(page: Page) -> None:
+    steps: list[dict[str, str | list[str]]] = [
+        {"name": f"Step {number}", "filters": []} for number in range(3)
+    ]
+    page.set_width(390)
+    page.open("funnels", query=json.dumps({"steps": steps}))
+    page.settle()
+    offsets = page.until(
+        "((all) => all.length === 3 && all.map((one) => ((name, button) =>"
+        " Math.abs(button.top + button.height / 2 - name.top - name.height / 2) <= 2)"
+        "(one.querySelector('input').getBoundingClientRect(),"
+        " one.lastElementChild.getBoundingClientRect())))"
+        "([...document.querySelectorAll('.steps li')])"
+    )
+    page.set_width(1280)
+
+    assert offsets == [True] * 3
+
+
 def test_views_and_the_foot_below_them_are_reached_in_a_low_window(page: Page) -> None:
     page.set_width(1280, height=450)
     page.open("/")
