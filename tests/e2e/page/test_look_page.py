@@ -133,6 +133,29 @@ LIGHT_GROUND = "rgb(245, 246, 248)"
 DARK_GROUND = "rgb(14, 19, 25)"
 
 
+def test_a_panel_that_grows_stays_within_the_window(page: Page) -> None:
+    own = Page(page.tab, page.service, page.service.website(public=True))
+    event = {"name": "screen_view", "path": f"/{'long-name-' * 20}", "timestamp": START_MS}
+    sent = page.service.post(f"/track?website_id={own.website}", [event])
+    assert sent.status_code == 200, sent.text
+    own.set_width(1024)
+    own.open("/", last="7")
+    own.settle()
+    own.click("[title='Add a filter']")
+    own.click("[role=option]", "Page")
+    own.until("document.querySelector('.panel [role=option]')?.textContent.includes('/long-name')")
+    own.settle()
+    sides = own.until(
+        "((one) => [one.left >= 0, one.right <= document.documentElement.clientWidth, scrollX])"
+        "(document.querySelector('.panel').getBoundingClientRect())"
+    )
+    overflow = own.overflow()
+    own.set_width(1280)
+
+    assert sides == [True, True, 0]
+    assert overflow <= 0
+
+
 def test_colors_follow_the_system_until_others_are_chosen(page: Page) -> None:
     page.open("/")
     page.settle()

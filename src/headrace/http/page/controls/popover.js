@@ -53,10 +53,10 @@ export function Popover({ label, title, className = "", panelClass = "", shortcu
   </div>`;
 }
 
-/** Move a panel that would reach beyond the window. @param {HTMLElement} panel */
+/** Move a panel that would reach beyond the window: a browser may have scrolled there, to what has the focus. @param {HTMLElement} panel */
 function keepInWindow(panel) {
   panel.style.translate = "";
   const { left, right } = panel.getBoundingClientRect();
-  const beyond = Math.min(0, document.documentElement.clientWidth - EDGE_PX - right);
-  panel.style.translate = `${Math.max(EDGE_PX - left, beyond)}px`;
+  const beyond = Math.min(0, document.documentElement.clientWidth - EDGE_PX - right - scrollX);
+  panel.style.translate = `${Math.max(EDGE_PX - left - scrollX, beyond)}px`;
 }
