@@ -239,6 +239,20 @@ def test_enter_that_is_repeated_erases_nothing(page: Page) -> None:
     assert shop.problems() == []
 
 
+def test_what_deleting_means_is_shown_whole(page: Page) -> None:
+    page.set_width(1280)
+    page.open("admin/websites")
+    page.click(".ask button", "Delete")
+    is_within = page.until(
+        "((text, cell) => text && [text.left >= cell.left - 1, text.right <= cell.right + 1])"
+        "(...['.ask:not(.offered)', 'bdi:has(> .ask:not(.offered))'].map((name) =>"
+        " document.querySelector(name)?.getBoundingClientRect()))"
+    )
+    page.click(".ask button", "Cancel")
+
+    assert is_within == [True, True]
+
+
 def test_a_double_click_on_delete_deletes_nothing(page: Page) -> None:
     """What confirms is where the first button was."""
     website = page.service.directory.create_website(name="Kept", domain="kept.example")
