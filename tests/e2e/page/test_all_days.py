@@ -96,6 +96,9 @@ def test_all_days_of_a_website_without_events_lead_to_the_first_one(page: Page) 
     empty.settle()
 
     assert empty.until("document.querySelector('.welcome h2').innerText") == "No events yet"
+    assert empty.until(
+        "[...document.querySelectorAll('.ranges .popover > button')].map((one) => one.title)"
+    ) == ["Range of days", "Time zone"]
     assert empty.problems() == []
 
 

@@ -56,6 +56,7 @@ export function Overview() {
   const { first, isSettled } = useFirstEvent(id, loaded, isLoading);
   const lacking = first === "" ? "none" : beforeFirst(bounds.value, compare, dayOf(first));
   const value = !isSettled ? undefined : loaded && lacking !== "none" ? sinceFirst(loaded) : loaded;
+  const isNothing = value && isEmpty(value.summary, filters);
   const missing = lacking === "none" ? "" : `${lacking === "all" ? "Nothing" : "No whole range"} to compare with: no events before ${datetime(first, timezone.value)}`;
   const afresh = () => {
     forgetBreakdowns();
@@ -64,9 +65,9 @@ export function Overview() {
   };
   const totals = { ...value?.summary, views: value?.summary["pageViews"] };
   return html`
-    <div class="toolbar"><${RangePicker} /><${FilterBar} /></div>
+    <div class="toolbar"><${RangePicker} hasCompare=${!isNothing} hasGranularity=${!isNothing} /><${FilterBar} /></div>
     ${error != null && html`<${Failure} error=${error} onRetry=${reload} />`}
-    ${value && isEmpty(value.summary, filters) ? html`<${Nothing} key=${id} onFirst=${afresh} />` : (value || error == null) && html`
+    ${isNothing ? html`<${Nothing} key=${id} onFirst=${afresh} />` : (value || error == null) && html`
       <section ...${marked({ isLoading }, "card lead")}>
         <${Figures} summary=${value?.summary} missing=${missing} />
         <${Chart} rows=${value?.timeseries} missing=${missing} />
