@@ -310,7 +310,7 @@ test("dates have the day first and months of three letters", () => {
   const names = [["2026-09-01", "monthly"], ["2026-09-07", "weekly"], ["2026-09-07", "daily"], ["2026-09-07 14:00:00", "hourly"]].map(([label, granularity]) => format.bucketName(String(label), String(granularity)));
   assert.deepEqual(names, ["September 2026", "Week of 7 Sep 2026", "Mon, 7 Sep 2026", "7 Sep 2026, 14:00"]);
   assert.equal(format.datetime("2026-09-02T23:30:00.000Z", "Europe/Berlin"), "3 Sep 2026, 01:30:00");
-  assert.deepEqual([0, 0.004, 0.5, 1].map(format.percent), ["0%", "0.4%", "50.0%", "100%"]);
+  assert.deepEqual([0, 0.0004, 0.0005, 0.004, 0.5, 1].map(format.percent), ["0%", "<0.1%", "0.1%", "0.4%", "50.0%", "100%"]);
 });
 
 test("a change has no meaning beside nothing", () => {

@@ -60,11 +60,13 @@ def _significant(value: float, digits: int) -> float:
 
 
 def percent(share: float | None) -> str:
-    """Return a share with one decimal, none and all of them without."""
+    """Return a share with one decimal, none and all of them without; none is not a small one."""
     if share is None:
         return NOTHING
     if share in (0, 1):
         return f"{100 * share:.0f}%"
+    if 0 < share < 0.0005:
+        return "<0.1%"
     return f"{Decimal(repr(share)).scaleb(2).quantize(Decimal('0.1'), ROUND_HALF_UP)}%"
 
 

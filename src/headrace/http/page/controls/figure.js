@@ -24,6 +24,6 @@ function Change({ value, previous, shownPrevious, exactPrevious, isBetterLow }) 
   const side = Math.abs(relative) < 0.0005 ? "same" : relative > 0 !== isBetterLow ? "good" : "bad";
   const [sign, words] = side === "same" ? ["=", "unchanged"] : relative > 0 ? ["▲", "up"] : ["▼", "down"];
   return html`<span class=${`change ${side}`} title=${`Was ${exactPrevious}`}>
-    <span aria-hidden="true">${sign}</span><span class="hidden">${words}</span>\u00a0${changeWords(relative)}${" "}
+    <span aria-hidden="true">${sign}</span><span class="hidden">${words}</span>\u00a0${changeWords(side === "same" ? 0 : relative)}${" "}
     <span class="faint">from ${shownPrevious}</span></span>`;
 }

@@ -40,6 +40,7 @@ export function shortNumber(value) {
 /** With one decimal, so that shares below each other align; nothing and all need none. @param {number | null | undefined} value a share, 0 to 1 */
 export function percent(value) {
   if (value == null) return NOTHING;
+  if (value > 0 && value < 0.0005) return "<0.1%";
   return value === 0 || value === 1 ? `${100 * value}%` : PERCENT.format(value);
 }
 
