@@ -166,6 +166,15 @@ test("a filter that is clicked twice is gone", () => {
   );
 });
 
+test("a filter is the same one in whatever order its keys are", () => {
+  const written = { operator: "eq", value: "DE", field: "country" };
+  const clicked = { field: "country", operator: "eq", value: "DE" };
+  assert.equal(filters.hasFilter([{ or: [written] }], { or: [clicked] }), true);
+  assert.deepEqual(filters.withFilter([written], clicked), [written]);
+  assert.deepEqual(filters.toggled([written], clicked), []);
+  assert.equal(filters.hasFilter([written], { ...clicked, value: "FR" }), false);
+});
+
 test("a filter is there once, however often it is added", () => {
   fc.assert(
     fc.property(fc.uniqueArray(item, { selector: JSON.stringify, maxLength: 4 }), single, (items, added) => {

@@ -63,9 +63,14 @@ export function filteredFields(items) {
   return [...new Set(singleFilters(items).map(({ field }) => field))];
 }
 
+/** A filter as text, the same in whatever order its keys are: people write links, too. @param {FilterItem} item */
+function textOf(item) {
+  return JSON.stringify(item, ["or", "and", "field", "operator", "value"]);
+}
+
 /** @param {FilterItem[]} items @param {FilterItem} item */
 export function hasFilter(items, item) {
-  return items.some((other) => JSON.stringify(other) === JSON.stringify(item));
+  return items.some((other) => textOf(other) === textOf(item));
 }
 
 /** Add a filter where it is not there yet. @param {FilterItem[]} items @param {FilterItem} item @returns {FilterItem[]} */
@@ -75,7 +80,7 @@ export function withFilter(items, item) {
 
 /** Add a filter, or take it away where it is already there. @param {FilterItem[]} items @param {FilterItem} item @returns {FilterItem[]} */
 export function toggled(items, item) {
-  return hasFilter(items, item) ? items.filter((other) => JSON.stringify(other) !== JSON.stringify(item)) : [...items, item];
+  return hasFilter(items, item) ? items.filter((other) => textOf(other) !== textOf(item)) : [...items, item];
 }
 
 /** @param {FilterItem} item @returns {string} one clause, as a person says it */
