@@ -167,7 +167,7 @@ function Truth({ body, meta }) {
     `${exactNumber(meta.rowCount)} ${meta.rowCount === 1 ? "row" : "rows"}${meta["truncated"] ? ", more exist" : ""}`,
     meta["rowsRead"] === undefined ? "" : `${exactNumber(meta["rowsRead"])} rows read`,
     `${exactNumber(Number(meta.executionTime.toPrecision(3)))} ms`,
-    meta["cached"] === undefined ? "" : meta["cached"] ? "kept answer, still true" : "fresh",
+    meta["cached"] === undefined ? "" : meta["cached"] ? "from the cache, still current" : "computed now",
     meta["watermark"] ? `all events up to ${datetime(meta["watermark"], body.timezone ?? "UTC")}` : "all acknowledged events",
     "exact, not sampled",
   ];
