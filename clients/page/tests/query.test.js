@@ -71,6 +71,17 @@ test("what was meant takes the place of what was refused, and of no value", () =
   assert.deepEqual(corrected(body, refusal), bodyWith([{ field: "path", operator: "eq", value: "pth" }]));
 });
 
+test("of the names that a hint has, the first takes the place where it is one for the other", () => {
+  const hinted = (/** @type {string} */ hint) => locate({ message: `Invalid column "os" for table "events" (${hint})`, code: "INVALID_COLUMN" }, bodyWith([])).suggestion;
+
+  assert.equal(hinted('did you mean "os_name"?'), "os_name");
+  assert.equal(hinted('did you mean "os_name", or the property "properties.os"?'), "os_name");
+  assert.equal(hinted('a property is "properties.plan"'), "properties.plan");
+  assert.equal(hinted('did you mean "properties.KEY"?'), "");
+  assert.equal(hinted('did you mean "gte" and "lte"?'), "");
+  assert.equal(hinted('did you mean granularity "daily", or the property "properties.date"?'), "");
+});
+
 test("a refused column of groupBy is shown at its entry", () => {
   const body = { query: { ...bodyWith([]).query, groupBy: ["country", "brwser"] } };
   const { path } = locate({ message: 'Invalid column "brwser" for table "events"', code: "INVALID_COLUMN" }, body);

@@ -200,6 +200,22 @@ def test_days_that_are_none_are_shown_with_what_the_service_says_of_them(
     assert page.problems() == []
 
 
+def test_suggestion_of_two_names_is_shown_and_the_first_is_offered(page: Page) -> None:
+    page.open("explore", query=json.dumps({"query": {**QUERY, "groupBy": ["os"]}, "lastDays": 1}))
+    said = page.until("document.querySelector('.refused .why span')?.textContent")
+    offered = page.until("document.querySelector('.refused .why button')?.textContent")
+    page.click(".refused .why button")
+    page.until(f"{WORDS}.includes('system')")
+
+    assert said == (
+        'Invalid column "os" for table "events"'
+        ' (did you mean "os_name", or the property "properties.os"?)'
+    )
+    assert offered == "Use os_name"
+    assert json.loads(page.parameter("query"))["query"]["groupBy"] == ["os_name"]
+    assert page.problems() == []
+
+
 WHERE_IS_IT: list[tuple[Json, str, str]] = [
     (
         {"selects": [{**QUERY["selects"][0], "filters": [{"field": "pth", "operator": "is_set"}]}]},
@@ -217,6 +233,11 @@ WHERE_IS_IT: list[tuple[Json, str, str]] = [
         'Invalid value for column "path": ne takes a single value, not an array; not_in takes one',
     ),
     (
+        {"filters": [{"field": "properties", "operator": "is_set"}]},
+        "Properties is set",
+        'Invalid column "properties" for table "events" (did you mean "properties.KEY"?)',
+    ),
+    (
         {"filters": [{"or": []}]},
         "",
         "Invalid filter in query.filters[0].or: a group has at least one filter",
@@ -225,7 +246,9 @@ WHERE_IS_IT: list[tuple[Json, str, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("part", "word", "refusal"), WHERE_IS_IT, ids=["select", "filter in a group", "group"]
+    ("part", "word", "refusal"),
+    WHERE_IS_IT,
+    ids=["select", "filter in a group", "property", "group"],
 )
 def test_refusal_is_shown_at_the_word_that_it_is_about_or_above_all(
     page: Page, part: Json, word: str, refusal: str

@@ -12,9 +12,14 @@ import { Popover } from "./popover.js";
 export function Word({ label, title, refusal, onCorrect, isAdd = false, draft, children }) {
   return html`<span class=${`word-space ${refusal ? "refused" : ""}`}>
     <${Popover} title=${title} draft=${draft} className=${isAdd ? "word add" : "word"} label=${html`<bdi>${label}</bdi>`}>${children}<//>
-    ${refusal && html`<span class="why" role="alert"><span>${refusal.message.replace(/ \(did you mean ".*"\?\)$/, "")}</span>
+    ${refusal && html`<span class="why" role="alert"><span>${reasonOf(refusal)}</span>
       ${refusal.suggestion && html`<button type="button" class="primary" onClick=${onCorrect}>Use <bdi>${refusal.suggestion}</bdi></button>`}</span>`}
   </span>`;
+}
+
+/** The message without the suggestion that its button repeats. @param {Refusal} refusal */
+function reasonOf({ message, suggestion }) {
+  return suggestion ? message.replace(/ \(did you mean "(?:[^"\\]|\\.)*"\?\)$/, "") : message;
 }
 
 /**

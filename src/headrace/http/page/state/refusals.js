@@ -26,13 +26,17 @@ const ROOT_PLACES = /** @type {Record<string, Path>} */ ({
 
 const QUOTED = /"((?:[^"\\]|\\.)*)"/;
 const EACH_QUOTED = new RegExp(QUOTED, "g");
+/** A hint with a name for the one that is refused; two that belong together are none. */
+const HINT = /\((?:did you mean|a property is) "((?:[^"\\]|\\.)*)"(?:, or the property ".*")?\??\)/;
+const ANY_PROPERTY = "properties.KEY";
 /** Where a message says that the cause is: before the reason or the suggestion. */
 const PLACE = /^[^:(]* in (query\.[\w.[\]]+)/;
 
 /** @param {{message: string, code: string}} error @param {CustomBody} body @returns {Refusal} */
 export function locate({ message, code }, body) {
   const culprit = QUOTED.exec(message)?.[1] ?? "";
-  const suggestion = /\(did you mean "((?:[^"\\]|\\.)*)"\?\)/.exec(message)?.[1] ?? "";
+  const named = HINT.exec(message)?.[1] ?? "";
+  const suggestion = named === ANY_PROPERTY ? "" : named;
   const place = PLACE.exec(message.replace(EACH_QUOTED, '""'))?.[1];
   const path = place ? wordAt(pathOf(place), body) : rootWord(code, body) ?? findByName(code, culprit, body);
   const words = path.length && place ? message.replace(` in ${place}`, "") : message;
