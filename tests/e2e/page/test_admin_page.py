@@ -124,6 +124,22 @@ def test_the_audit_log_shows_what_changed_and_leads_to_older_changes(page: Page)
     assert page.problems() == []
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_lines_of_the_audit_log_do_not_cover_each_other(page: Page, width: int) -> None:
+    for name in ("A shop", "A shop with a long name " * 10):
+        page.service.directory.create_website(name=name, domain="shop.example")
+    page.set_width(width)
+    page.open("admin/audit")
+    covers = page.until(
+        "((all) => all.length > 1 && all.map((one) => one.getBoundingClientRect().bottom + 1 <"
+        " one.querySelector('.faint').getBoundingClientRect().bottom))"
+        "([...document.querySelectorAll('.lines summary')])"
+    )
+    page.set_width(1280)
+
+    assert covers == [False] * len(covers)
+
+
 def test_erasure_counts_before_it_erases_and_leaves_a_receipt(page: Page) -> None:
     shop = another_website(page)
     send(shop, *(event("ann", days_ago=day) for day in (0, 1, 2)), event("bob", days_ago=0))
