@@ -48,12 +48,15 @@ HAVING_FAULTS: tuple[tuple[Any, str], ...] = (
     (5, ": must be an array of objects with field, operator and value"),
     ([NOTHING], ": must be an array of objects with field, operator and value"),
     ([EMPTY] * 11, ": 11 conditions given, maximum is 10"),
-    ([EMPTY], ": field must be the output name of a select"),
-    ([{"field": "nn"}], ' "nn": no select has this name (did you mean "n"?)'),
-    ([{"field": "n"}], ": operator must be one of eq, ne, gt, lt, gte, lte"),
-    ([where("n", "gtt", 1)], ': operator "gtt" (did you mean "gt"?)'),
-    ([where("n", "gt", True)], ': value for "n" must be a number'),
-    ([where("n", "gt", 10**400)], ': value for "n" must be a number'),
+    ([EMPTY], " in having[0]: field must be the output name of a select"),
+    ([{"field": "nn"}], ' "nn" in having[0]: no select has this name (did you mean "n"?)'),
+    ([{"field": "n"}], " in having[0]: operator must be one of eq, ne, gt, lt, gte, lte"),
+    (
+        [where("n", "gt", 1), where("n", "gtt", 1)],
+        ' in having[1]: operator "gtt" (did you mean "gt"?)',
+    ),
+    ([where("n", "gt", True)], ' in having[0]: value for "n" must be a number'),
+    ([where("n", "gt", 10**400)], ' in having[0]: value for "n" must be a number'),
 )
 
 
@@ -371,7 +374,7 @@ REJECTIONS = [
     pytest.param(
         query_body(select("time", "latest", "last"), having=[where("last", "gt", 1)]),
         "INVALID_HAVING",
-        'Invalid having "last": it is a datetime, not a number',
+        'Invalid having "last" in having[0]: it is a datetime, not a number',
         id="having on a datetime",
     ),
     *[
@@ -419,13 +422,13 @@ REJECTIONS = [
     pytest.param(
         query_body(compare="previous_year", orderBy=[{"field": "previous.n"}]),
         "INVALID_ORDER_BY",
-        'Invalid orderBy "previous.n": no output has this name (one of n)',
+        'Invalid orderBy "previous.n" in orderBy[0]: no output has this name (one of n)',
         id="order by the compared values of an output",
     ),
     pytest.param(
         query_body(compare="previous_year", orderBy=[{"field": "previous"}]),
         "INVALID_ORDER_BY",
-        'Invalid orderBy "previous": no output has this name (one of n)',
+        'Invalid orderBy "previous" in orderBy[0]: no output has this name (one of n)',
         id="order by what is compared",
     ),
     pytest.param(
@@ -742,7 +745,7 @@ REJECTIONS = [
     pytest.param(
         query_body(group_by=["country"], orderBy=[{"field": "contry"}]),
         "INVALID_ORDER_BY",
-        'Invalid orderBy "contry": no output has this name (did you mean "country"?)',
+        'Invalid orderBy "contry" in orderBy[0]: no output has this name (did you mean "country"?)',
         id="orderBy of no output",
     ),
     pytest.param(
@@ -752,19 +755,20 @@ REJECTIONS = [
             orderBy=[{"field": "count"}],
         ),
         "INVALID_ORDER_BY",
-        'Invalid orderBy "count": no output has this name (did you mean "count_all"?)',
+        'Invalid orderBy "count" in orderBy[0]: no output has this name'
+        ' (did you mean "count_all"?)',
         id="orderBy of an aggregate",
     ),
     pytest.param(
         query_body(orderBy=[{"field": "date"}]),
         "INVALID_ORDER_BY",
-        'Invalid orderBy "date": no output has this name (one of n)',
+        'Invalid orderBy "date" in orderBy[0]: no output has this name (one of n)',
         id="orderBy date without granularity",
     ),
     pytest.param(
-        query_body(orderBy=[{"field": "n", "direction": "up"}]),
+        query_body(orderBy=[{"field": "n"}, {"field": "n", "direction": "up"}]),
         "INVALID_ORDER_BY",
-        'Invalid orderBy: direction "up" (one of asc, desc)',
+        'Invalid orderBy in orderBy[1]: direction "up" (one of asc, desc)',
         id="direction",
     ),
     pytest.param(

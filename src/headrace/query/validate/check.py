@@ -40,6 +40,7 @@ from headrace.query.validate.conditions.having import check_having
 from headrace.query.validate.dates import check_period, check_timezone, resolve_period
 from headrace.query.validate.day_range import range_of_days
 from headrace.query.validate.lengths import check_length
+from headrace.query.validate.located import located
 from headrace.query.validate.pagination import (
     check_compared_fill,
     check_fill,
@@ -177,10 +178,8 @@ def _check_selects(table: Table, selects: Sequence[wire.Select]) -> tuple[_Check
 
 
 def _check_located_select(table: Table, select: wire.Select, path: str) -> _CheckedSelect:
-    try:
+    with located(path):
         return _check_select(table, select, path)
-    except InvalidQuery as error:
-        raise error.located(path) from None
 
 
 def _check_select(table: Table, select: wire.Select, path: str) -> _CheckedSelect:

@@ -67,7 +67,9 @@ def check_order(keys: Sequence[wire.OrderBy], names: Sequence[str]) -> tuple[Pla
     if len(keys) > maximum:
         detail = f": {len(keys)} keys given, maximum is {maximum}"
         raise InvalidQuery(QueryErrorCode.INVALID_ORDER_BY, detail)
-    return tuple(_check_order_key(key, names) for key in keys)
+    return tuple(
+        _check_order_key(key, f"orderBy[{index}]", names) for index, key in enumerate(keys)
+    )
 
 
 def check_fill(
@@ -156,15 +158,15 @@ def check_filled_rows(count: int, *, of: str = "result") -> None:
         )
 
 
-def _check_order_key(key: wire.OrderBy, names: Sequence[str]) -> PlannedOrder:
+def _check_order_key(key: wire.OrderBy, path: str, names: Sequence[str]) -> PlannedOrder:
     if key.field not in names:
-        hint = did_you_mean_one_of(key.field, names)
-        detail = f" {quote_json(key.field)}: no output has this name{hint}"
-        raise InvalidQuery(QueryErrorCode.INVALID_ORDER_BY, detail)
+        detail = f" {quote_json(key.field)}"
+        reason = f": no output has this name{did_you_mean_one_of(key.field, names)}"
+        raise InvalidQuery(QueryErrorCode.INVALID_ORDER_BY, detail, reason, path)
     directions = [direction.value for direction in Direction]
     sent = Direction.ASC.value if key.direction is None else key.direction
     if sent not in directions:
         hint = did_you_mean_one_of(sent, directions, DIRECTION_SYNONYMS)
-        detail = f": direction {quote_json(sent)}{hint}"
-        raise InvalidQuery(QueryErrorCode.INVALID_ORDER_BY, detail)
+        reason = f": direction {quote_json(sent)}{hint}"
+        raise InvalidQuery(QueryErrorCode.INVALID_ORDER_BY, "", reason, path)
     return PlannedOrder(key.field, Direction(sent))

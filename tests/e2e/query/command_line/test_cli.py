@@ -228,7 +228,10 @@ REJECTED = {
     ),
     "unknown output name": (
         (*BY_PATH, "--order-by", "visitors down"),
-        'Invalid orderBy "visitors down": no output has this name (did you mean "visitors"?)',
+        (
+            'Invalid orderBy "visitors down" in orderBy[0]: no output has this name'
+            ' (did you mean "visitors"?)'
+        ),
     ),
     "impossible date": (
         ("--table", "events", "--to", "2025-02-30"),

@@ -19,6 +19,7 @@ from headrace.query.validate.conditions.filter_values import (
 )
 from headrace.query.validate.day_range import wall_clock_ms
 from headrace.query.validate.lengths import check_length
+from headrace.query.validate.located import located
 from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
 from headrace.query.validate.synonyms import OPERATOR_SYNONYMS
 
@@ -118,10 +119,8 @@ def _check_item(table: Table, item: wire.Filter, path: str, *, depth: int) -> Ch
         case wire.Filter(
             field=str(field), operator=str(operator), value=value, any_of=None, all_of=None
         ):
-            try:
+            with located(path):
                 return _check_filter(table, field, operator, value)
-            except InvalidQuery as error:
-                raise error.located(path) from None
         case wire.Filter(any_of=[*items]) if item == wire.Filter(any_of=items):
             return _check_group(table, Conjunction.OR, items, f"{path}.or", depth=depth + 1)
         case wire.Filter(all_of=[*items]) if item == wire.Filter(all_of=items):

@@ -9,6 +9,7 @@ from headrace.base.errors import InvalidQuery, QueryErrorCode
 from headrace.model import wire
 from headrace.model.catalog import HAVING_OPERATORS, QUERY_LIMITS, Operator
 from headrace.model.plan import PlannedHaving
+from headrace.query.validate.located import located
 from headrace.query.validate.suggest import did_you_mean_one_of, quote_json
 from headrace.query.validate.synonyms import OPERATOR_SYNONYMS
 
@@ -30,21 +31,31 @@ def check_having(
     maximum = QUERY_LIMITS["maxHaving"]
     if len(items) > maximum:
         raise _invalid_having(f": {len(items)} conditions given, maximum is {maximum}")
-    return tuple(_check_condition(item, aliases, datetimes) for item in items)
+    return tuple(
+        _check_condition(item, f"having[{index}]", aliases, datetimes)
+        for index, item in enumerate(items)
+    )
 
 
 def _check_condition(
-    item: wire.Having, aliases: Sequence[str], datetimes: Collection[str]
+    item: wire.Having, path: str, aliases: Sequence[str], datetimes: Collection[str]
 ) -> PlannedHaving:
-    if not isinstance(item.field, str):
+    with located(path):
+        index = _check_field(item.field, aliases, datetimes)
+        operator = _check_operator(item.operator)
+        return PlannedHaving(index, operator, _check_number(aliases[index], item.value))
+
+
+def _check_field(name: object, aliases: Sequence[str], datetimes: Collection[str]) -> int:
+    """Return the index of the select of this name."""
+    if not isinstance(name, str):
         raise _invalid_having(": field must be the output name of a select")
-    if item.field not in aliases:
-        hint = did_you_mean_one_of(item.field, aliases)
-        raise _invalid_having(f" {quote_json(item.field)}: no select has this name{hint}")
-    if item.field in datetimes:
-        raise _invalid_having(f" {quote_json(item.field)}: it is a datetime, not a number")
-    operator = _check_operator(item.operator)
-    return PlannedHaving(aliases.index(item.field), operator, _check_number(item.field, item.value))
+    if name not in aliases:
+        hint = did_you_mean_one_of(name, aliases)
+        raise _invalid_having(f": no select has this name{hint}", name)
+    if name in datetimes:
+        raise _invalid_having(": it is a datetime, not a number", name)
+    return aliases.index(name)
 
 
 def _check_operator(name: object) -> Operator:
@@ -68,5 +79,6 @@ def _check_number(field: str, value: object) -> float:
     raise _invalid_having(f": value for {quote_json(field)} must be a number")
 
 
-def _invalid_having(detail: str) -> InvalidQuery:
-    return InvalidQuery(QueryErrorCode.INVALID_HAVING, detail)
+def _invalid_having(reason: str, name: str | None = None) -> InvalidQuery:
+    detail = "" if name is None else f" {quote_json(name)}"
+    return InvalidQuery(QueryErrorCode.INVALID_HAVING, detail, reason)
