@@ -177,6 +177,24 @@ def test_colors_follow_the_system_until_others_are_chosen(page: Page) -> None:
     assert page.until(f"{GROUND} === '{LIGHT_GROUND}'")
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_option_that_is_pointed_at_differs_from_its_panel(page: Page, scheme: str) -> None:
+    page.set_colors(scheme)
+    page.open("/")
+    page.settle()
+    page.click("[title='Range of days']")
+    contrast = page.until(
+        "((one, other) => (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05))"
+        "(...['.panel [aria-selected=true]', '.panel'].map((name) =>"
+        " getComputedStyle(document.querySelector(name)).backgroundColor.match(/\\d+/g)"
+        ".map((value) => ((value / 255 + 0.055) / 1.055) ** 2.4)"
+        ".reduce((sum, value, at) => sum + value * [0.2126, 0.7152, 0.0722][at], 0)))"
+    )
+    page.set_colors("light")
+
+    assert contrast > 1.12
+
+
 def test_paper_has_all_rows_of_a_table_in_dark_letters(page: Page) -> None:
     page.open("/", last="90")
     page.settle()
