@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace_client import __version__
+from testing.archives import extract_all
 
 PROJECT = Path(__file__).parents[2]
 CLIENT = PROJECT / "clients" / "python"
@@ -68,7 +69,7 @@ def test_wheel_contains_every_file_of_the_client_and_the_license() -> None:
 
 def test_sdist_of_the_client_builds_the_same_wheel(tmp_path: Path) -> None:
     with tarfile.open(SDIST) as archive:
-        archive.extractall(tmp_path, filter="data")
+        extract_all(archive, tmp_path)
     source = tmp_path / f"headrace_client-{__version__}"
 
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path), cwd=source)

@@ -21,6 +21,7 @@ import pytest
 
 from headrace import __version__
 from headrace.base.build import build_digest
+from testing.archives import extract_all
 from testing.service import PATIENT_QUERIES
 
 PROJECT = Path(__file__).parents[2]
@@ -91,7 +92,7 @@ def test_wheel_contains_every_file_of_the_package_and_the_licenses() -> None:
 
 def test_sdist_builds_the_same_wheel(tmp_path: Path) -> None:
     with tarfile.open(SDIST) as archive:
-        archive.extractall(tmp_path, filter="data")
+        extract_all(archive, tmp_path)
     source = tmp_path / f"headrace-{__version__}"
 
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path), cwd=source)

@@ -23,6 +23,7 @@ from headrace.ingest.receive.authorize import Caller
 from headrace.ingest.receive.idempotency import request_digest
 from headrace.ports.idempotency import Replay
 from headrace.wiring.data import migrate_data_dir_if_idle
+from testing.archives import extract_all
 from testing.service import HEADRACE, Service, run_to_end
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.query.queries import query, select
@@ -80,7 +81,7 @@ def unpack(archive: Path, into: Path) -> Path:
     with archive.open("rb") as file:
         content = zstandard.ZstdDecompressor().stream_reader(file)
         with tarfile.open(fileobj=content, mode="r|") as members:
-            members.extractall(into, filter="data")
+            extract_all(members, into)
     return into / "data"
 
 

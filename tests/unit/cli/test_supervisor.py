@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import resource
+import sys
 import threading
 from collections.abc import Generator
 from typing import cast
@@ -97,6 +98,9 @@ def no_new_thread() -> Generator[None]:
         threading.stack_size(before)
 
 
+@pytest.mark.skipif(
+    sys.version_info >= (3, 12), reason="asyncio waits for child processes without threads"
+)
 @pytest.mark.asyncio
 async def test_service_exits_with_the_reason_when_no_thread_can_wait_for_its_child() -> None:
     log = CapturingLogger()

@@ -217,11 +217,11 @@ def test_file_that_becomes_shorter_while_it_is_read_is_damaged(tmp_path: Path) -
     path.write_bytes(b"line\n" * 100_000)
     with closing(LineFile(path)) as file:
         chunks = file.chunks(chunk_bytes=1)
-        first = next(chunks)
+        read = [next(chunks)]
         os.truncate(path, 5)
         with pytest.raises(DamagedFile) as caught:
-            next(chunks)
+            read.extend(chunks)  # the next ones may come from a buffer
     assert (caught.value.line, str(caught.value)) == (
-        len(first.lines) + 1,
+        sum(len(chunk.lines) for chunk in read) + 1,
         "the file is damaged: it has become shorter while it was read",
     )

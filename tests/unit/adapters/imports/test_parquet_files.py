@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -86,4 +87,5 @@ def test_rows_before_a_time_that_no_row_can_have_are_returned(tmp_path: Path) ->
         with pytest.raises(DamagedFile) as caught:
             next(chunks)
     assert caught.value.line == len(before.lines) + 1 > 1
-    assert str(caught.value) == "the file is damaged: year 148108 is out of range"
+    # What follows differs by the version of Python.
+    assert re.fullmatch(r"the file is damaged: year .*\b148108\b.*", str(caught.value))

@@ -28,7 +28,7 @@ def test_rows_after_one_that_can_never_be_shown_are_read_once_it_is_passed_over(
         live.watch(["web_a"])
         logs.logs["worker-0"] += [events("lost", event_id="x"), OUT_OF_RANGE]
         for _ in range(2):
-            with pytest.raises(ValueError, match="out of range"):
+            with pytest.raises(ValueError, match="292278994"):
                 live.read(logs.durable_offsets())
         live.pass_over(logs.durable_offsets())
         logs.logs["worker-0"] += [events("repeat", event_id="x"), events("after")]
