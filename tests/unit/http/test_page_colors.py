@@ -24,8 +24,14 @@ Tokens = Mapping[str, str]
 
 def themes() -> list[Tokens]:
     """Return the tokens of each block: light, then dark."""
-    blocks = re.findall(r":root[^{]*\{(.*?)\}", STYLES.read_text(), re.DOTALL)
+    blocks = re.findall(r":root(?:\[[^\]]*\])? \{(.*?)\}", STYLES.read_text(), re.DOTALL)
     return [dict(_TOKEN.findall(block)) for block in blocks]
+
+
+def dark_panel() -> Tokens:
+    """Return the tokens within a panel in dark, which has another colour where it is pointed at."""
+    (block,) = re.findall(r":root\[data-theme=\"dark\"\] \.panel \{(.*?)\}", STYLES.read_text())
+    return {**DARK, **dict(_TOKEN.findall(block))}
 
 
 LIGHT, DARK = themes()
@@ -53,7 +59,7 @@ def test_dark_has_each_color_that_light_has() -> None:
     assert DARK.keys() == LIGHT.keys()
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("theme", [LIGHT, DARK, dark_panel()], ids=["light", "dark", "dark panel"])
 def test_texts_are_legible(theme: Tokens) -> None:
     pairs = [(text, ground) for text, grounds in TEXTS.items() for ground in grounds]
     pairs += [(text, "bar") for text in ON_BARS]
