@@ -53,7 +53,7 @@ test("a refusal is shown at the word of its place, which it need not name then",
   };
 
   assert.deepEqual(located('Invalid value for column "path" in query.filters[1].or[0]: eq takes a single value'), [["query", "filters", 1, "or", 0], 'Invalid value for column "path": eq takes a single value']);
-  assert.deepEqual(located('Invalid column "pth" in query.selects[1].filters[1] (did you mean "path"?)'), [["query", "selects", 1], 'Invalid column "pth" (did you mean "path"?)']);
+  assert.deepEqual(located('Invalid operator "is" in query.selects[1].filters[1] (did you mean "eq"?)'), [["query", "selects", 1], 'Invalid operator "is" (did you mean "eq"?)']);
   assert.deepEqual(located("Too many filters in query.selects[1].filters: 6 given"), [["query", "selects", 1], "Too many filters: 6 given"]);
   assert.deepEqual(located("Too many filters in query.filters: 21 given"), [["query", "filters"], "Too many filters: 21 given"]);
   const group = "Invalid filter in query.filters[1].or[1].and: a group has at least one filter";
@@ -65,7 +65,7 @@ test("a refusal is shown at the word of its place, which it need not name then",
 
 test("what was meant takes the place of what was refused, and of no value", () => {
   const body = bodyWith([{ field: "pth", operator: "eq", value: "pth" }]);
-  const refusal = locate({ message: 'Invalid column "pth" for table "events" in query.filters[0] (did you mean "path"?)', code: "INVALID_COLUMN" }, body);
+  const refusal = locate({ message: 'Invalid column "pth" for table "events" (did you mean "path"?)', code: "INVALID_COLUMN" }, body);
 
   assert.deepEqual(refusal.path, ["query", "filters", 0]);
   assert.deepEqual(corrected(body, refusal), bodyWith([{ field: "path", operator: "eq", value: "pth" }]));
@@ -80,6 +80,18 @@ test("of the names that a hint has, the first takes the place where it is one fo
   assert.equal(hinted('did you mean "properties.KEY"?'), "");
   assert.equal(hinted('did you mean "gte" and "lte"?'), "");
   assert.equal(hinted('did you mean granularity "daily", or the property "properties.date"?'), "");
+});
+
+test("a column that the table does not have is shown where it stands first", () => {
+  const select = { field: "*", aggregate: "count", filters: [is("path"), is("a")] };
+  const body = { query: { table: "events", selects: [is("x"), select], filters: [is("path"), { or: [is("x"), { and: [is("b")] }] }, is("a")], groupBy: ["b", "c"] } };
+  const shown = (/** @type {string} */ name) => locate({ message: `Invalid column "${name}" for table "events"`, code: "INVALID_COLUMN" }, /** @type {any} */ (body)).path;
+
+  assert.deepEqual(shown("x"), ["query", "selects", 0]);
+  assert.deepEqual(shown("a"), ["query", "selects", 1]);
+  assert.deepEqual(shown("b"), ["query", "filters", 1, "or", 1, "and", 0]);
+  assert.deepEqual(shown("c"), ["query", "groupBy", 1]);
+  assert.deepEqual(shown("d"), []);
 });
 
 test("a refused column of groupBy is shown at its entry", () => {

@@ -254,8 +254,13 @@ class InvalidQuery(ClientError):
         self.path = path
 
     def located(self, path: str) -> "InvalidQuery":
-        """Return the same error with a path, unless it has one: what raised it knew it better."""
-        return self if self.path else type(self)(self.code, self.detail, self.reason, path)
+        """Return the same error with a path, unless it has one: what raised it knew it better.
+
+        A column that the table does not have is wrong wherever its name stands.
+        """
+        if self.path or self.code is QueryErrorCode.INVALID_COLUMN:
+            return self
+        return type(self)(self.code, self.detail, self.reason, path)
 
     def __reduce__(self) -> tuple[type["InvalidQuery"], tuple[QueryErrorCode, str, str, str]]:
         """Return what makes the error again in another process."""

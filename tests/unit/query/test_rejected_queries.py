@@ -89,39 +89,37 @@ REJECTIONS = [
     pytest.param(
         selecting("pth", "uniq"),
         "INVALID_COLUMN",
-        'Invalid column "pth" for table "events" in query.selects[0] (did you mean "path"?)',
+        'Invalid column "pth" for table "events" (did you mean "path"?)',
         id="column of a select",
     ),
     pytest.param(
         selecting("zzz", "uniq", table="error_spans"),
         "INVALID_COLUMN",
-        'Invalid column "zzz" for table "errors" in query.selects[0]',
+        'Invalid column "zzz" for table "errors"',
         id="column that is close to none",
     ),
     pytest.param(
         selecting("properties", "uniq"),
         "INVALID_COLUMN",
-        'Invalid column "properties" for table "events" in query.selects[0]'
-        ' (did you mean "properties.KEY"?)',
+        'Invalid column "properties" for table "events" (did you mean "properties.KEY"?)',
         id="properties without KEY",
     ),
     pytest.param(
         selecting("properties.", "uniq"),
         "INVALID_COLUMN",
-        'Invalid column "properties." for table "events" in query.selects[0]'
-        ' (did you mean "properties.KEY"?)',
+        'Invalid column "properties." for table "events" (did you mean "properties.KEY"?)',
         id="empty KEY",
     ),
     pytest.param(
         selecting(f"properties.{'k' * 257}", "uniq"),
         "INVALID_COLUMN",
-        f'Invalid column "properties.{"k" * 89}…" for table "events" in query.selects[0]',
+        f'Invalid column "properties.{"k" * 89}…" for table "events"',
         id="KEY of 257",
     ),
     pytest.param(
         selecting("properties.plan", "uniq", table="sessions"),
         "INVALID_COLUMN",
-        'Invalid column "properties.plan" for table "sessions" in query.selects[0]'
+        'Invalid column "properties.plan" for table "sessions"'
         ' (properties are columns of "events")',
         id="properties of a table that has none",
     ),
@@ -129,7 +127,7 @@ REJECTIONS = [
         pytest.param(
             selecting(name, "uniq"),
             "INVALID_COLUMN",
-            f'Invalid column "{name}" for table "events" in query.selects[0]{hint}',
+            f'Invalid column "{name}" for table "events"{hint}',
             id=f"property {name!r} without its prefix",
         )
         for name, hint in (
@@ -230,7 +228,7 @@ REJECTIONS = [
     pytest.param(
         filtering("*", "eq", "/"),
         "INVALID_COLUMN",
-        'Invalid column "*" for table "events" in query.filters[0]',
+        'Invalid column "*" for table "events"',
         id="star in a filter",
     ),
     pytest.param(
@@ -464,8 +462,7 @@ REJECTIONS = [
     pytest.param(
         query_body({**COUNT, "filters": [where("pth", "eq", "/")]}, COUNT),
         "INVALID_COLUMN",
-        'Invalid column "pth" for table "events" in query.selects[0].filters[0]'
-        ' (did you mean "path"?)',
+        'Invalid column "pth" for table "events" (did you mean "path"?)',
         id="column in a select's filter",
     ),
     pytest.param(
@@ -529,8 +526,7 @@ REJECTIONS = [
     pytest.param(
         query_body(filters=[{"or": [PATH, {"and": [where("pth", "eq", "/")]}]}]),
         "INVALID_COLUMN",
-        'Invalid column "pth" for table "events" in query.filters[0].or[1].and[0]'
-        ' (did you mean "path"?)',
+        'Invalid column "pth" for table "events" (did you mean "path"?)',
         id="column within a group",
     ),
     pytest.param(

@@ -79,7 +79,7 @@ def test_values_shows_the_most_frequent_ones(service: Service, shop: str) -> Non
         (("retention", "--periods", "0"), "Invalid periods: must be a whole number from 1 to 60"),
         (
             ("retention", "--first", "pth = /"),
-            'Invalid column "pth" for table "events" in first.filters[0]',
+            'Invalid column "pth" for table "events"',
         ),
         (("values", "--table", "events", "--field", "pth"), 'Invalid column "pth"'),
         (("values", "--table", "events", "--field", "\udcff"), 'Invalid column "?"'),

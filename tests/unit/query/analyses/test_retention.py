@@ -79,7 +79,7 @@ REFUSED = [
     pytest.param(
         retention_body(**{"return": {"filters": [where("pth", "eq", "/")]}}, periods=0),
         "Invalid column",
-        ' "pth" for table "events" in return.filters[0] (did you mean "path"?)',
+        ' "pth" for table "events" (did you mean "path"?)',
         id="column",
     ),
     pytest.param(

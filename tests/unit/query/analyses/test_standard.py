@@ -64,12 +64,12 @@ REFUSED = [
     pytest.param({"types": ["pages", "pages"]}, 'Invalid types "pages": given twice'),
     pytest.param(
         {"types": ["pages", "vitals"], "filters": [where("session", "eq", "")]},
-        'Invalid column "session" for table "events" in filters[0] (did you mean "session_id"?);'
+        'Invalid column "session" for table "events" (did you mean "session_id"?);'
         ' type "pages" reads this table',
     ),
     pytest.param(
         {"types": ["pages", "referrers"], "filters": [where("path", "eq", "/")], "lastDays": 0},
-        'Invalid column "path" for table "sessions" in filters[0] (did you mean "entry_path"?);'
+        'Invalid column "path" for table "sessions" (did you mean "entry_path"?);'
         ' type "referrers" reads this table',
     ),
     pytest.param(

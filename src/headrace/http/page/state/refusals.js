@@ -67,13 +67,29 @@ function wordAt(path, body) {
   return path.length === 2 || isSingle ? path : [];
 }
 
-/** The entry that has a name which is refused wherever it is. @param {string} code @param {string} name @param {CustomBody} body @returns {Path} */
+/** The entry that has a name which is refused wherever it is: selects come first, then filters. @param {string} code @param {string} name @param {CustomBody} body @returns {Path} */
 function findByName(code, name, { query }) {
   const isDuplicate = code === "DUPLICATE_OUTPUT_NAME";
-  const select = query.selects.findLastIndex((one) => outputName(one) === name);
-  if (isDuplicate && select >= 0) return ["query", "selects", select];
+  if (!isDuplicate && code !== "INVALID_COLUMN") return [];
+  const select = isDuplicate
+    ? query.selects.findLastIndex((one) => outputName(one) === name)
+    : query.selects.findIndex((one) => one.field === name || filterPath(one.filters, name, []));
+  if (select >= 0) return ["query", "selects", select];
+  const filter = isDuplicate ? undefined : filterPath(query.filters, name, ["query", "filters"]);
+  if (filter) return filter;
   const group = (query.groupBy ?? []).lastIndexOf(name);
-  return (isDuplicate || code === "INVALID_COLUMN") && group >= 0 ? ["query", "groupBy", group] : [];
+  return group >= 0 ? ["query", "groupBy", group] : [];
+}
+
+/** Where the first filter of a column stands, groups included. @param {any[] | undefined} items @param {string} column @param {Path} path @returns {Path | undefined} */
+function filterPath(items, column, path) {
+  for (const [index, item] of (items ?? []).entries()) {
+    if (item.field === column) return [...path, index];
+    const key = item.or ? "or" : "and";
+    const inner = filterPath(item[key], column, [...path, index, key]);
+    if (inner) return inner;
+  }
+  return undefined;
 }
 
 /** @param {any} value @param {string} from @param {string} to @returns {any} */
