@@ -1,7 +1,11 @@
 """Explore and the first steps of a website on the page, in a real Chromium."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from datetime import datetime
 
 import pytest
 
@@ -117,6 +121,29 @@ def test_query_is_copied_in_every_form(page: Page, name: str) -> None:
     else:
         assert page.website in copied
         assert "hr_" not in copied  # the beginning of every key
+    if name == "Python":
+        date = datetime.now(ZONE).date()
+        assert run_python(page, copied) == (
+            0,
+            f"{ {'date': str(date), 'path': '/a', 'views': 3} }\n",
+            "",
+        )
+        refusal = 'Invalid table "evnts" (did you mean "events"?)\n'
+        assert run_python(page, copied.replace('"events"', '"evnts"')) == (1, "", refusal)
+
+
+def run_python(page: Page, program: str) -> tuple[int, str, str]:
+    """Run a program that was copied, with a key; return its exit code and what it printed."""
+    environment = {"HEADRACE_API_KEY": page.service.master.secret, "NO_PROXY": "127.0.0.1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
 
 
 COUNTED_QUERIES = """

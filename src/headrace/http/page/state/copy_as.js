@@ -39,8 +39,10 @@ function python({ origin, website, body }) {
     `    json=${literal(body, 4)},`,
     "    timeout=30,",
     ")",
-    "reply.raise_for_status()",
-    'for row in reply.json()["data"]:',
+    "result = reply.json()",
+    'if not result["success"]:',
+    '    raise SystemExit(result["error"])',
+    'for row in result["data"]:',
     "    print(row)",
   ].join("\n");
 }
