@@ -112,6 +112,7 @@ async def test_retry_after_is_at_least_one_second(limiter: MakeLimiter) -> None:
     assert refused == RateLimitResult(allowed=False, limit=1, remaining=0, reset_s=1)
 
 
+@pytest.mark.slow
 async def test_the_window_slides(limiter: MakeLimiter) -> None:
     """Two requests at the end of one window use up the limit at the start of the next.
 
@@ -243,6 +244,7 @@ async def test_no_address_is_sent_to_valkey(valkey_server: ValkeyServer) -> None
     await server.close()
 
 
+@pytest.mark.slow
 async def test_limiter_times_out(valkey_server: ValkeyServer) -> None:
     server = AsyncValkeyClient(valkey_server.url, timeout_s=3)
     window = is_over_limit(server, 3)

@@ -156,6 +156,7 @@ def test_a_batch_that_cannot_be_stored_is_rejected_and_nothing_of_it_is_kept(
     assert tables.rows("SELECT count() FROM events") == [[1]]
 
 
+@pytest.mark.slow
 def test_a_batch_that_does_not_fit_on_disk_is_not_reported_as_stored(
     chdb_store: FreshStore,
 ) -> None:

@@ -13,6 +13,8 @@ import pytest
 from headrace_client import Headrace, QueryUnavailable
 from headrace_client.testing import FakeHeadrace
 
+pytestmark = pytest.mark.slow  # each waits for a deadline of seconds
+
 BYTE_PAUSE_S = 0.02
 TIMEOUT_S = 1.0  # of a part of a response, which each byte is; a busy machine stalls for less
 BEGINNINGS = {

@@ -113,6 +113,7 @@ def test_head_in_many_chunks_is_accepted() -> None:
     run(Harness(), scenario)
 
 
+@pytest.mark.slow
 def test_slow_steady_body_is_accepted() -> None:
     harness = Harness(Settings(body_timeout_s=2))
 
@@ -419,6 +420,7 @@ async def read_slowly(port: int, pause_s: float, until: asyncio.Event) -> int:
     return received
 
 
+@pytest.mark.slow
 def test_slowest_readers_are_dropped_over_the_unsent_limit() -> None:
     harness = Harness(Settings(body_timeout_s=2, max_inflight_bytes=2 * LARGE))
     result = QueryResult(("x",), (OutputKind.TEXT,), [["x" * LARGE]], 1, False, 0.0)
