@@ -171,15 +171,12 @@ def _check_selects(table: Table, selects: Sequence[wire.Select]) -> tuple[_Check
     if not selects:
         raise InvalidQuery(QueryErrorCode.INVALID_SELECT, ": at least one is required")
     check_length(len(selects), "maxSelects", QueryErrorCode.TOO_MANY_SELECTS)
-    return tuple(
-        _check_located_select(table, select, f"query.selects[{index}]")
-        for index, select in enumerate(selects)
-    )
-
-
-def _check_located_select(table: Table, select: wire.Select, path: str) -> _CheckedSelect:
-    with located(path):
-        return _check_select(table, select, path)
+    checked: list[_CheckedSelect] = []
+    for index, select in enumerate(selects):
+        path = f"query.selects[{index}]"
+        with located(path):
+            checked.append(_check_select(table, select, path))
+    return tuple(checked)
 
 
 def _check_select(table: Table, select: wire.Select, path: str) -> _CheckedSelect:
