@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -96,6 +97,20 @@ def run_to_end(
 def with_file_limit(command: Sequence[str], *, blocks: int) -> list[str]:
     """Return a command that can write no file over so many blocks of 512 bytes: a full disk."""
     return ["sh", "-c", f"ulimit -f {blocks}; exec {shlex.join(command)}"]
+
+
+def log_until_a_process_dies(data: Path) -> list[Json]:
+    """Start a service that cannot begin; return its log lines up to the first end of a process."""
+    command = [HEADRACE, "serve", "--data", str(data), "--port", "0"]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=clean_environment()
+    ) as serving:
+        assert serving.stderr is not None
+        lines = map(json.loads, serving.stderr)
+        try:
+            return list(takewhile(lambda line: line["event_name"] != "process_died", lines))
+        finally:
+            serving.terminate()
 
 
 def wait_until(

@@ -1,16 +1,14 @@
 """The service returns 503 when the disk is nearly full or the backlog is large, and recovers."""
 
-import json
 import os
 import signal
 import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
-from itertools import takewhile
 
 import pytest
 
-from testing.service import HEADRACE, Service, clean_environment, wait_until
+from testing.service import Service, log_until_a_process_dies, wait_until
 from tests.e2e.conftest import ServiceMaker
 from tests.e2e.envelopes import UNAVAILABLE, error_envelope, outcome, success
 
@@ -105,19 +103,8 @@ def test_first_start_on_a_full_disk_has_its_reason_in_the_log(
     dedicated_service: ServiceMaker,
 ) -> None:
     service = dedicated_service()
-    command = [HEADRACE, "serve", "--data", str(service.data), "--port", "0"]
-    with (
-        small_disk(service, mebibytes=1),
-        subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, env=clean_environment()
-        ) as serving,
-    ):
-        assert serving.stderr is not None
-        lines = map(json.loads, serving.stderr)
-        try:
-            until_death = list(takewhile(lambda line: line["event_name"] != "process_died", lines))
-        finally:
-            serving.terminate()
+    with small_disk(service, mebibytes=1):
+        until_death = log_until_a_process_dies(service.data)
     begin = f"cannot prepare the store {service.data / 'store'}"
     reason = f"{begin}: ClickHouse rejected a statement: NOT_ENOUGH_SPACE (243)"
     assert [

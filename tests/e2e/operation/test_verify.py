@@ -5,7 +5,6 @@ import shutil
 import sqlite3
 import subprocess
 from collections.abc import Iterator
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from testing.service import (
     HEADRACE,
     Service,
     clean_environment,
+    log_until_a_process_dies,
     run_to_end,
     running_service,
     with_file_limit,
@@ -397,18 +397,10 @@ def test_damaged_identity_of_a_table_is_found_and_ends_the_start_with_one_senten
     file.write_bytes(content)
     problem = f"{file} is damaged: restore a backup"
     assert verify(data, "--json").problems == [("store", problem)]
-    command = [HEADRACE, "serve", "--data", str(data), "--port", "0"]
-    with subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env=clean_environment()
-    ) as serving:
-        assert serving.stderr is not None
-        lines = map(json.loads, serving.stderr)
-        try:
-            until_death = list(takewhile(lambda line: line["event_name"] != "process_died", lines))
-        finally:
-            serving.terminate()
     assert [
-        (line["event_name"], line["reason"]) for line in until_death if line["level"] == "error"
+        (line["event_name"], line["reason"])
+        for line in log_until_a_process_dies(data)
+        if line["level"] == "error"
     ] == [("process_failed", f"cannot prepare the store {data / 'store'}: {problem}")]
 
 
